@@ -1,0 +1,30 @@
+"""The kernels: passes over the points, compiled where a compiler was at hand, in NumPy otherwise.
+
+Both modules offer the same functions over the same arrays:
+
+==============  =======================================================================================
+distances       point costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
+sweep           softmax(−scale·a − pull[cell]) counted by cell: masses, cost, log-partition, curvature
+assign          argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
+soft_rows       that softmax written out, one row per point
+label_sums      sums of the rows of X by label
+soft_sums       sums of the rows of X weighted by that softmax
+==============  =======================================================================================
+
+Point costs are stored ``[block][cluster][point of the block]`` (see :mod:`fairclust.layout`), tables are (cells,
+clusters). A new kernel lands with its NumPy twin, a law test and a benchmark.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from . import fallback
+
+kernels: ModuleType
+try:
+    from . import _kernels as kernels
+except ImportError:  # installed without a compiler
+    kernels = fallback
+
+is_compiled = kernels is not fallback

@@ -1,0 +1,167 @@
+"""The sweep: the one question that a solver may ask of the data, and the in-memory way to answer it.
+
+"With this state, how much of group j does cluster k hold, and at what cost?" The state is a K×J table and one number;
+so is the answer. Out-of-core and distributed data answer the same question in other ways.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ._core import kernels
+from ._typing import FloatArray, IntArray
+from .layout import BLOCK, Layout
+
+_CURVATURE_POINTS = 1 << 17  # curvature is counted over about this many points: enough for a percent
+
+
+@dataclass(frozen=True)
+class State:
+    """What the assignments depend on: s_p = softmax(−scale·a_p − pull[:, group(p)]).
+
+    Attributes
+    ----------
+    scale : float
+        Weight on the point costs: the inverse of a temperature.
+    pull : ndarray of shape (n_clusters, n_groups)
+        How hard each cluster pushes each group away.
+    """
+
+    scale: float
+    pull: FloatArray
+
+    @property
+    def price(self) -> FloatArray:
+        """The pull in units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
+        return self.pull / self.scale
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a sweep tells.
+
+    Attributes
+    ----------
+    masses : ndarray of shape (n_clusters, n_groups)
+        How much of each group each cluster holds.
+    cost : float
+        Σ_p s_p·a_p.
+    log_partition : float
+        Σ_p log Σ_k exp(−scale·a_pk − pull_k).
+    curvature : ndarray of shape (n_groups, n_clusters, n_clusters) or None
+        −∂masses/∂pull, one symmetric table per group (rows sum to 0).
+    """
+
+    masses: FloatArray
+    cost: float
+    log_partition: float
+    curvature: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class HardAnswer:
+    """What the hard sweep (temperature 0) tells: masses, cost, and the mean gap between best and second best."""
+
+    masses: FloatArray
+    cost: float
+    gap: float
+
+
+class Sweep(Protocol):
+    """The question. Everything that answers it can be solved for."""
+
+    n_clusters: int
+    n_groups: int
+
+    def __call__(self, state: State, *, curvature: bool = False) -> Answer:
+        """Answer for soft assignments."""
+        ...
+
+    def assign(self, price: FloatArray) -> HardAnswer:
+        """Answer for the hard assignments argmin(a + price)."""
+        ...
+
+
+class InMemorySweep:
+    """Answers from point costs held in memory.
+
+    Parameters
+    ----------
+    layout : Layout
+        Cell order of the points.
+    n_clusters : int
+        Number of clusters.
+    dtype : dtype
+        float32 or float64: of the point costs.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights in cell order.
+    n_threads : int
+        Threads to use; no answer depends on it.
+
+    Attributes
+    ----------
+    point_cost : ndarray of shape (n_blocks, n_clusters, 64)
+        The only big array; objectives fill it.
+    labels : ndarray of shape (n_samples,), int32
+        Of the last call of :meth:`assign`, in cell order.
+    n_sweeps : int
+        Passes over the point costs so far, soft and hard.
+    """
+
+    def __init__(
+        self, layout: Layout, n_clusters: int, dtype: np.dtype, weights: FloatArray | None = None, n_threads: int = 1
+    ) -> None:
+        self.layout = layout
+        self.n_clusters = n_clusters
+        self.n_groups = layout.n_cells
+        self.weights = weights
+        self.n_threads = n_threads
+        self.point_cost = np.zeros((layout.n_blocks, n_clusters, BLOCK), dtype=dtype)
+        self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
+        self.n_sweeps = 0
+        self.total = float(layout.n_samples if weights is None else weights.sum(dtype=float))
+        self._blocks = (layout.start, layout.size, layout.chunk, layout.chunk_cell)
+        self._stride = max(1, layout.n_samples // _CURVATURE_POINTS)
+
+    def __call__(self, state: State, *, curvature: bool = False) -> Answer:
+        """Count softmax(−scale·a − pull) by group."""
+        self.n_sweeps += 1
+        masses, cost, log_partition, pairs, sampled = kernels.sweep(
+            self.point_cost, *self._blocks, self.weights, state.scale, _table(state.pull),
+            self._stride if curvature else 0, self.n_threads,
+        )  # fmt: skip
+        return Answer(masses.T, cost, log_partition, self._laplacian(pairs, masses, sampled) if curvature else None)
+
+    def assign(self, price: FloatArray) -> HardAnswer:
+        """Label every point argmin(a + price) and count the labels by group."""
+        self.n_sweeps += 1
+        masses, cost, gap = kernels.assign(
+            self.point_cost, *self._blocks, self.weights, _table(price), self.labels, self.n_threads
+        )
+        return HardAnswer(masses.T, cost, gap / self.total if self.n_clusters > 1 else 0.0)
+
+    def soft_rows(self, state: State) -> FloatArray:
+        """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""
+        rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=self.point_cost.dtype)
+        kernels.soft_rows(
+            self.point_cost, *self._blocks, self.layout.order, state.scale, _table(state.pull), rows, self.n_threads
+        )
+        return rows
+
+    def _laplacian(self, pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
+        """Turn Σ s_k s_l over the sampled blocks (upper triangle) into −∂masses/∂pull of all points."""
+        weight = masses.sum(axis=1)
+        grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
+        pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+        table = -pairs
+        diagonal = np.arange(self.n_clusters)
+        table[:, diagonal, diagonal] = pairs.sum(axis=2)
+        return table
+
+
+def _table(values: FloatArray) -> FloatArray:
+    """(clusters, groups) as solvers write it → (cells, clusters) as kernels read it."""
+    return np.ascontiguousarray(values.T, dtype=np.float64)
