@@ -15,7 +15,7 @@ from ._core import kernels
 from ._typing import FloatArray, IntArray
 from .layout import BLOCK, Layout
 
-_CURVATURE_POINTS = 1 << 17  # curvature is counted over about this many points: enough for a percent
+_CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
 
 
 @dataclass(frozen=True)
@@ -94,61 +94,65 @@ class InMemorySweep:
         Cell order of the points.
     n_clusters : int
         Number of clusters.
-    dtype : dtype
-        float32 or float64: of the point costs.
     weights : ndarray of shape (n_samples,) or None
-        Sample weights in cell order.
+        Sample weights in cell order, float64.
     n_threads : int
         Threads to use; no answer depends on it.
 
     Attributes
     ----------
-    point_cost : ndarray of shape (n_blocks, n_clusters, 64)
-        The only big array; objectives fill it.
+    excess : ndarray of shape (n_blocks, n_clusters, 64), float32
+        Point costs above the point's cheapest cluster: the only big array. Objectives fill it.
+    base_cost : float
+        What the cheapest clusters cost together. Objectives set it.
     labels : ndarray of shape (n_samples,), int32
         Of the last call of :meth:`assign`, in cell order.
     n_sweeps : int
         Passes over the point costs so far, soft and hard.
     """
 
-    def __init__(
-        self, layout: Layout, n_clusters: int, dtype: np.dtype, weights: FloatArray | None = None, n_threads: int = 1
-    ) -> None:
+    def __init__(self, layout: Layout, n_clusters: int, weights: FloatArray | None = None, n_threads: int = 1) -> None:
         self.layout = layout
+        self.plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
         self.n_clusters = n_clusters
         self.n_groups = layout.n_cells
         self.weights = weights
         self.n_threads = n_threads
-        self.point_cost = np.zeros((layout.n_blocks, n_clusters, BLOCK), dtype=dtype)
+        self.total = float(layout.n_samples if weights is None else weights.sum())
+        self.excess = np.zeros((layout.n_blocks, n_clusters, BLOCK), dtype=np.float32)
+        self.base_cost = 0.0
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
-        self.total = float(layout.n_samples if weights is None else weights.sum(dtype=float))
-        self._blocks = (layout.start, layout.size, layout.chunk, layout.chunk_cell)
-        self._stride = max(1, layout.n_samples // _CURVATURE_POINTS)
+        cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
+        self._stride = np.maximum(cell_blocks * BLOCK // _CURVATURE_POINTS, 1).astype(np.int64)
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""
         self.n_sweeps += 1
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            self.point_cost, *self._blocks, self.weights, state.scale, _table(state.pull),
-            self._stride if curvature else 0, self.n_threads,
+            self.plan, self.excess, self.weights, state.scale, _table(state.pull),
+            self._stride if curvature else None, self.n_threads,
         )  # fmt: skip
-        return Answer(masses.T, cost, log_partition, self._laplacian(pairs, masses, sampled) if curvature else None)
+        return Answer(
+            masses=masses.T,
+            cost=self.base_cost + cost,
+            log_partition=log_partition - state.scale * self.base_cost,
+            curvature=self._laplacian(pairs, masses, sampled) if curvature else None,
+        )
 
     def assign(self, price: FloatArray) -> HardAnswer:
         """Label every point argmin(a + price) and count the labels by group."""
         self.n_sweeps += 1
         masses, cost, gap = kernels.assign(
-            self.point_cost, *self._blocks, self.weights, _table(price), self.labels, self.n_threads
+            self.plan, self.excess, self.weights, _table(price), self.labels, self.n_threads
         )
-        return HardAnswer(masses.T, cost, gap / self.total if self.n_clusters > 1 else 0.0)
+        gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
+        return HardAnswer(masses.T, self.base_cost + cost, gap)
 
     def soft_rows(self, state: State) -> FloatArray:
         """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""
-        rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=self.point_cost.dtype)
-        kernels.soft_rows(
-            self.point_cost, *self._blocks, self.layout.order, state.scale, _table(state.pull), rows, self.n_threads
-        )
+        rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=np.float32)
+        kernels.soft_rows(self.plan, self.excess, state.scale, _table(state.pull), rows, self.n_threads)
         return rows
 
     def _laplacian(self, pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:

@@ -3,7 +3,8 @@
 Both modules offer the same functions over the same arrays:
 
 ==============  =======================================================================================
-distances       point costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
+Plan            where the points lie: cell order, blocks and chunks (see :mod:`fairclust.layout`)
+distances       excess costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
 sweep           softmax(−scale·a − pull[cell]) counted by cell: masses, cost, log-partition, curvature
 assign          argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
 soft_rows       that softmax written out, one row per point
@@ -11,8 +12,8 @@ label_sums      sums of the rows of X by label
 soft_sums       sums of the rows of X weighted by that softmax
 ==============  =======================================================================================
 
-Point costs are stored ``[block][cluster][point of the block]`` (see :mod:`fairclust.layout`), tables are (cells,
-clusters). A new kernel lands with its NumPy twin, a law test and a benchmark.
+Costs are stored as the excess over the point's cheapest cluster, ``[block][cluster][point of the block]``, float32.
+Tables are (cells, clusters), float64. A new kernel lands with its NumPy twin, a law test and a benchmark.
 """
 
 from __future__ import annotations

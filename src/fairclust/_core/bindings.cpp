@@ -1,14 +1,13 @@
 // Python's door to the kernels: checks shapes, cuts the work into chunks, adds the chunks' answers in order.
-// Arrays in, arrays out; every function names its arguments as fairclust/_core/__init__.py documents them.
+// Arrays in, arrays out; fairclust/_core/__init__.py says what each function does.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -18,6 +17,7 @@
 #include "parallel.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace fairclust {
 
@@ -25,6 +25,9 @@ template <class T, int N>
 using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T, int N>
 using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+using Table = nb::ndarray<nb::numpy, double>;
+using Labels = std::optional<In<int32_t, 1>>;
+using Weights = std::optional<In<double, 1>>;
 
 static KernelSet choose_kernels() {
     const char* asked = std::getenv("FAIRCLUST_ISA");
@@ -41,44 +44,55 @@ static KernelSet choose_kernels() {
 }
 static const KernelSet g_kernels = choose_kernels();
 
-template <class T> const Kernels<T>& kernels();
-template <> const Kernels<float>& kernels<float>() { return g_kernels.f32; }
-template <> const Kernels<double>& kernels<double>() { return g_kernels.f64; }
+template <class T> const RowKernels<T>& row_kernels();
+template <> const RowKernels<float>& row_kernels<float>() { return g_kernels.f32; }
+template <> const RowKernels<double>& row_kernels<double>() { return g_kernels.f64; }
 
-// A table that Python will own.
-static nb::ndarray<nb::numpy, double> new_table(std::initializer_list<size_t> shape) {
+// A table of zeros that Python will own.
+static Table new_table(std::initializer_list<size_t> shape) {
     size_t size = 1;
     for (size_t n : shape) size *= n;
     auto* data = new double[std::max<size_t>(size, 1)]();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    return nb::ndarray<nb::numpy, double>(data, shape, owner);
+    return Table(data, shape, owner);
 }
 
-// Where the points lie: blocks, the chunk borders (in blocks), and each chunk's cell.
+template <class A> static auto* pointer(const std::optional<A>& array) { return array ? array->data() : nullptr; }
+
+static void require(bool fits, const char* message) {
+    if (!fits) throw std::invalid_argument(message);
+}
+
+// Where the points lie: blocks, the chunk borders (in blocks), and each chunk's cell. Mirrors fairclust/layout.py.
 struct Plan {
-    Blocks blocks;
-    const int64_t* chunk;        // (n_chunks + 1,)
-    const int32_t* chunk_cell;   // (n_chunks,)
-    int64_t n_chunks;
-};
+    In<int32_t, 1> order;
+    In<int64_t, 1> start;
+    In<int32_t, 1> size;
+    In<int64_t, 1> chunk;
+    In<int32_t, 1> chunk_cell;
 
-static Plan make_plan(const In<int64_t, 1>& start, const In<int32_t, 1>& size, const In<int64_t, 1>& chunk,
-                      const In<int32_t, 1>& chunk_cell) {
-    if (start.shape(0) != size.shape(0) || chunk.shape(0) != chunk_cell.shape(0) + 1 ||
-        chunk.data()[chunk_cell.shape(0)] != static_cast<int64_t>(start.shape(0)))
-        throw std::invalid_argument("blocks and chunks do not fit together");
-    return {{start.data(), size.data()}, chunk.data(), chunk_cell.data(), static_cast<int64_t>(chunk_cell.shape(0))};
-}
+    Plan(In<int32_t, 1> order_, In<int64_t, 1> start_, In<int32_t, 1> size_, In<int64_t, 1> chunk_,
+         In<int32_t, 1> chunk_cell_)
+        : order(order_), start(start_), size(size_), chunk(chunk_), chunk_cell(chunk_cell_) {
+        require(start.shape(0) == size.shape(0) && chunk.shape(0) == chunk_cell.shape(0) + 1 &&
+                    chunk.data()[n_chunks()] == static_cast<int64_t>(start.shape(0)),
+                "blocks and chunks do not fit together");
+    }
+    int64_t n_chunks() const { return static_cast<int64_t>(chunk_cell.shape(0)); }
+    int64_t begin(int64_t c) const { return chunk.data()[c]; }
+    int64_t end(int64_t c) const { return chunk.data()[c + 1]; }
+    int64_t cell(int64_t c) const { return chunk_cell.data()[c]; }
+    Blocks blocks() const { return {start.data(), size.data()}; }
+};
 
 // Runs work(chunk, worker) without the GIL; raises KeyboardInterrupt (or what a signal handler raised) when interrupted.
 static void run(const Plan& plan, int n_threads, const std::function<void(int64_t, int)>& work) {
-    bool finished = false, raised = false;
+    bool finished = false;
     {
         nb::gil_scoped_release nogil;
-        finished = run_chunks(plan.n_chunks, n_threads, work, [&] {
+        finished = run_chunks(plan.n_chunks(), n_threads, work, [] {
             nb::gil_scoped_acquire gil;
-            raised = raised || PyErr_CheckSignals() != 0;
-            return raised;
+            return PyErr_CheckSignals() != 0;
         });
     }
     if (!finished) throw nb::python_error();
@@ -91,190 +105,168 @@ template <class T> struct Scratch {  // a buffer per worker, on cache lines of i
     T* of(int worker) { return data.data() + stride * worker; }
 };
 
-template <class T> static std::vector<T> cast_table(const In<double, 2>& table) {
-    return std::vector<T>(table.data(), table.data() + table.size());
-}
+// The chunks' partial tables, added in chunk order.
+struct Parts {
+    int64_t width;
+    std::vector<double> data;
+    Parts(const Plan& plan, int64_t width_) : width(width_), data(plan.n_chunks() * width_, 0.0) {}
+    double* of(int64_t chunk) { return data.data() + chunk * width; }
+    void add_to(double* out, int64_t chunk, int64_t first, int64_t count) const {
+        for (int64_t i = 0; i < count; ++i) out[i] += data[chunk * width + first + i];
+    }
+};
+
+// A (cells, clusters) table in single precision, a row of it per chunk.
+struct CellTable {
+    const Plan& plan;
+    int64_t n_clusters;
+    std::vector<float> values;
+    CellTable(const Plan& plan_, const In<double, 2>& table, int64_t n_clusters_)
+        : plan(plan_), n_clusters(n_clusters_), values(table.data(), table.data() + table.size()) {
+        require(static_cast<int64_t>(table.shape(1)) == n_clusters, "one column per cluster is needed");
+        for (int64_t c = 0; c < plan.n_chunks(); ++c)
+            require(plan.cell(c) < static_cast<int64_t>(table.shape(0)), "one row per cell is needed");
+    }
+    const float* of(int64_t chunk) const { return values.data() + plan.cell(chunk) * n_clusters; }
+};
 
 template <class T>
-static double distances(int metric, In<T, 2> X, In<int32_t, 1> order, In<int64_t, 1> start, In<int32_t, 1> size,
-                        In<int64_t, 1> chunk, In<int32_t, 1> chunk_cell, In<T, 2> centers,
-                        std::optional<In<int32_t, 1>> labels, std::optional<In<T, 1>> weights, Out<T, 3> point_cost,
-                        int n_threads) {
-    const Plan plan = make_plan(start, size, chunk, chunk_cell);
-    if (centers.shape(1) != X.shape(1) || point_cost.shape(0) != start.shape(0) ||
-        point_cost.shape(1) != centers.shape(0) || point_cost.shape(2) != kBlock)
-        throw std::invalid_argument("distances: shapes do not fit together");
-    const DistanceArgs<T> args{plan.blocks, X.data(), order.data(), centers.data(), labels ? labels->data() : nullptr,
-                               weights ? weights->data() : nullptr, point_cost.data(),
-                               static_cast<int64_t>(X.shape(1)), static_cast<int64_t>(centers.shape(0))};
-    Scratch<T> scratch(n_threads, kBlock * kFeatureTile);
-    std::vector<double> cost(plan.n_chunks, 0.0);
+static nb::tuple distances(const Plan& plan, int metric, In<T, 2> X, In<T, 2> centers, Labels labels, Weights weights,
+                           Out<float, 3> excess, int n_threads) {
+    require(centers.shape(1) == X.shape(1) && excess.shape(0) == plan.start.shape(0) &&
+                excess.shape(1) == centers.shape(0) && excess.shape(2) == kBlock,
+            "distances: shapes do not fit together");
+    const int64_t K = centers.shape(0);
+    const RowArgs<T> args{plan.blocks(),    X.data(),         plan.order.data(), centers.data(),
+                          pointer(labels),  pointer(weights), excess.data(),     static_cast<int64_t>(X.shape(1)), K};
+    Scratch<T> scratch(n_threads, kBlock * (kFeatureTile + K));
+    Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        cost[c] = kernels<T>().distances(args, metric, plan.chunk[c], plan.chunk[c + 1], scratch.of(worker));
+        row_kernels<T>().distances(args, metric, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
     });
-    double total = 0;
-    for (double part : cost) total += part;
-    return total;
+    double sums[2] = {0, 0};
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums, c, 0, 2);
+    return nb::make_tuple(sums[0], sums[1]);
 }
 
-template <class T>
-static SweepArgs<T> sweep_args(const Plan& plan, const In<T, 3>& point_cost, const std::optional<In<T, 1>>& weights,
-                               const In<double, 2>& table, int64_t stride) {
-    if (table.shape(1) != point_cost.shape(1)) throw std::invalid_argument("sweep: one column per cluster is needed");
-    for (int64_t c = 0; c < plan.n_chunks; ++c)
-        if (plan.chunk_cell[c] >= static_cast<int64_t>(table.shape(0)))
-            throw std::invalid_argument("sweep: one row per cell is needed");
-    return {plan.blocks, point_cost.data(), weights ? weights->data() : nullptr,
-            static_cast<int64_t>(point_cost.shape(1)), stride};
-}
-
-template <class T>
-static nb::tuple sweep(In<T, 3> point_cost, In<int64_t, 1> start, In<int32_t, 1> size, In<int64_t, 1> chunk,
-                       In<int32_t, 1> chunk_cell, std::optional<In<T, 1>> weights, double scale, In<double, 2> pull,
-                       int64_t curvature_stride, int n_threads) {
-    const Plan plan = make_plan(start, size, chunk, chunk_cell);
-    const auto args = sweep_args<T>(plan, point_cost, weights, pull, curvature_stride);
-    const int64_t K = args.n_clusters, J = pull.shape(0);
-    const int64_t table = K + 3 + (curvature_stride ? K * K : 0);
-    const auto pull_t = cast_table<T>(pull);
-    Scratch<T> scratch(n_threads, kBlock * K);
-    std::vector<double> parts(plan.n_chunks * table, 0.0);
+static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> pull,
+                       std::optional<In<int64_t, 1>> stride, int n_threads) {
+    const int64_t K = excess.shape(1);
+    const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
+    const CellTable pulls(plan, pull, K);
+    Scratch<float> scratch(n_threads, kBlock * K);
+    require(!stride || stride->shape(0) == pull.shape(0), "sweep: one stride per cell is needed");
+    Parts parts(plan, K + 3 + (stride ? K * K : 0));
     run(plan, n_threads, [&](int64_t c, int worker) {
-        double* part = parts.data() + c * table;
-        kernels<T>().sweep(args, static_cast<T>(scale), pull_t.data() + plan.chunk_cell[c] * K, plan.chunk[c],
-                           plan.chunk[c + 1], scratch.of(worker), part, part + K, part + K + 3);
+        double* part = parts.of(c);
+        g_kernels.sweep(args, static_cast<float>(scale), pulls.of(c), stride ? stride->data()[plan.cell(c)] : 0,
+                        plan.begin(c), plan.end(c), scratch.of(worker), part, part + K, part + K + 3);
     });
-    const size_t uK = K, uJ = J;
+    const size_t uK = K, uJ = pull.shape(0);
     auto masses = new_table({uJ, uK});
     auto sampled = new_table({uJ});
-    auto curvature = new_table({curvature_stride ? uJ : 0, uK, uK});
-    double cost = 0, log_sum = 0;
-    for (int64_t c = 0; c < plan.n_chunks; ++c) {
-        const double* part = parts.data() + c * table;
-        const int64_t j = plan.chunk_cell[c];
-        for (int64_t k = 0; k < K; ++k) masses.data()[j * K + k] += part[k];
-        cost += part[K];
-        log_sum += part[K + 1];
-        sampled.data()[j] += part[K + 2];
-        if (!curvature_stride) continue;
-        double* out = curvature.data() + j * K * K;
-        for (int64_t k = 0; k < K; ++k)
-            for (int64_t l = k + 1; l < K; ++l) out[k * K + l] += part[K + 3 + k * K + l];
+    auto curvature = new_table({stride ? uJ : 0, uK, uK});
+    double sums[2] = {0, 0};
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+        const int64_t j = plan.cell(c);
+        parts.add_to(masses.data() + j * K, c, 0, K);
+        parts.add_to(sums, c, K, 2);
+        parts.add_to(sampled.data() + j, c, K + 2, 1);
+        if (stride) parts.add_to(curvature.data() + j * K * K, c, K + 3, K * K);
     }
-    return nb::make_tuple(masses, cost, log_sum, curvature, sampled);
+    return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
 }
 
-template <class T>
-static nb::tuple assign(In<T, 3> point_cost, In<int64_t, 1> start, In<int32_t, 1> size, In<int64_t, 1> chunk,
-                        In<int32_t, 1> chunk_cell, std::optional<In<T, 1>> weights, In<double, 2> price,
+static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price,
                         Out<int32_t, 1> labels, int n_threads) {
-    const Plan plan = make_plan(start, size, chunk, chunk_cell);
-    const auto args = sweep_args<T>(plan, point_cost, weights, price, 0);
-    const int64_t K = args.n_clusters, table = K + 2;
-    const auto price_t = cast_table<T>(price);
-    std::vector<double> parts(plan.n_chunks * table, 0.0);
+    const int64_t K = excess.shape(1);
+    require(labels.shape(0) == plan.order.shape(0), "assign: one label per point is needed");
+    const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
+    const CellTable prices(plan, price, K);
+    Parts parts(plan, K + 2);
     run(plan, n_threads, [&](int64_t c, int) {
-        double* part = parts.data() + c * table;
-        kernels<T>().assign(args, price_t.data() + plan.chunk_cell[c] * K, plan.chunk[c], plan.chunk[c + 1],
-                            labels.data(), part, part + K);
+        g_kernels.assign(args, prices.of(c), plan.begin(c), plan.end(c), labels.data(), parts.of(c), parts.of(c) + K);
     });
     auto masses = new_table({price.shape(0), static_cast<size_t>(K)});
-    double cost = 0, gap = 0;
-    for (int64_t c = 0; c < plan.n_chunks; ++c) {
-        const double* part = parts.data() + c * table;
-        for (int64_t k = 0; k < K; ++k) masses.data()[plan.chunk_cell[c] * K + k] += part[k];
-        cost += part[K];
-        gap += part[K + 1];
+    double sums[2] = {0, 0};
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+        parts.add_to(masses.data() + plan.cell(c) * K, c, 0, K);
+        parts.add_to(sums, c, K, 2);
     }
-    return nb::make_tuple(masses, cost, gap);
+    return nb::make_tuple(masses, sums[0], sums[1]);
 }
 
-template <class T>
-static void soft_rows(In<T, 3> point_cost, In<int64_t, 1> start, In<int32_t, 1> size, In<int64_t, 1> chunk,
-                      In<int32_t, 1> chunk_cell, In<int32_t, 1> order, double scale, In<double, 2> pull, Out<T, 2> rows,
+static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<double, 2> pull, Out<float, 2> rows,
                       int n_threads) {
-    const Plan plan = make_plan(start, size, chunk, chunk_cell);
-    const auto args = sweep_args<T>(plan, point_cost, std::nullopt, pull, 0);
-    const auto pull_t = cast_table<T>(pull);
-    Scratch<T> scratch(n_threads, kBlock * args.n_clusters);
+    const int64_t K = excess.shape(1);
+    const SweepArgs args{plan.blocks(), excess.data(), nullptr, K};
+    const CellTable pulls(plan, pull, K);
+    Scratch<float> scratch(n_threads, kBlock * K);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        kernels<T>().soft_rows(args, order.data(), static_cast<T>(scale),
-                               pull_t.data() + plan.chunk_cell[c] * args.n_clusters, plan.chunk[c], plan.chunk[c + 1],
-                               scratch.of(worker), rows.data());
+        g_kernels.soft_rows(args, plan.order.data(), static_cast<float>(scale), pulls.of(c), plan.begin(c), plan.end(c),
+                            scratch.of(worker), rows.data());
     });
 }
 
-// Adds the chunks' K x M tables in chunk order.
-static nb::ndarray<nb::numpy, double> add_up(const std::vector<double>& parts, int64_t n_chunks, size_t K, size_t M) {
+static Table add_up(const Plan& plan, const Parts& parts, size_t K, size_t M) {
     auto sums = new_table({K, M});
-    for (int64_t c = 0; c < n_chunks; ++c)
-        for (size_t i = 0; i < K * M; ++i) sums.data()[i] += parts[c * K * M + i];
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums.data(), c, 0, K * M);
     return sums;
 }
 
 template <class T>
-static nb::ndarray<nb::numpy, double> label_sums(In<T, 2> X, In<int32_t, 1> order, In<int64_t, 1> start,
-                                                 In<int32_t, 1> size, In<int64_t, 1> chunk, In<int32_t, 1> chunk_cell,
-                                                 In<int32_t, 1> labels, std::optional<In<T, 1>> weights,
-                                                 int64_t n_clusters, int n_threads) {
-    const Plan plan = make_plan(start, size, chunk, chunk_cell);
+static Table label_sums(const Plan& plan, In<T, 2> X, In<int32_t, 1> labels, Weights weights, int64_t n_clusters,
+                        int n_threads) {
     const int64_t M = X.shape(1);
-    const DistanceArgs<T> args{plan.blocks, X.data(), order.data(), nullptr, labels.data(),
-                               weights ? weights->data() : nullptr, nullptr, M, n_clusters};
-    std::vector<double> parts(plan.n_chunks * n_clusters * M, 0.0);
-    run(plan, n_threads, [&](int64_t c, int) {
-        kernels<T>().label_sums(args, plan.chunk[c], plan.chunk[c + 1], parts.data() + c * n_clusters * M);
-    });
-    return add_up(parts, plan.n_chunks, n_clusters, M);
+    const RowArgs<T> args{plan.blocks(), X.data(), plan.order.data(), nullptr, labels.data(), pointer(weights),
+                          nullptr,       M,        n_clusters};
+    Parts parts(plan, n_clusters * M);
+    run(plan, n_threads,
+        [&](int64_t c, int) { row_kernels<T>().label_sums(args, plan.begin(c), plan.end(c), parts.of(c)); });
+    return add_up(plan, parts, n_clusters, M);
 }
 
 template <class T>
-static nb::ndarray<nb::numpy, double> soft_sums(In<T, 3> point_cost, In<T, 2> X, In<int32_t, 1> order,
-                                                In<int64_t, 1> start, In<int32_t, 1> size, In<int64_t, 1> chunk,
-                                                In<int32_t, 1> chunk_cell, std::optional<In<T, 1>> weights,
-                                                double scale, In<double, 2> pull, int n_threads) {
-    const Plan plan = make_plan(start, size, chunk, chunk_cell);
-    const auto args = sweep_args<T>(plan, point_cost, weights, pull, 0);
-    const int64_t M = X.shape(1), K = args.n_clusters;
-    const DistanceArgs<T> rows{plan.blocks, X.data(), order.data(), nullptr, nullptr, nullptr, nullptr, M, K};
-    const auto pull_t = cast_table<T>(pull);
-    Scratch<T> scratch(n_threads, kBlock * K);
-    std::vector<double> parts(plan.n_chunks * K * M, 0.0);
+static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weights weights, double scale,
+                       In<double, 2> pull, int n_threads) {
+    const int64_t M = X.shape(1), K = excess.shape(1);
+    const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
+    const RowArgs<T> rows{plan.blocks(), X.data(), plan.order.data(), nullptr, nullptr, nullptr, nullptr, M, K};
+    const CellTable pulls(plan, pull, K);
+    Scratch<float> scratch(n_threads, kBlock * K);
+    Parts parts(plan, K * M);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        kernels<T>().soft_sums(args, rows, static_cast<T>(scale), pull_t.data() + plan.chunk_cell[c] * K, plan.chunk[c],
-                               plan.chunk[c + 1], scratch.of(worker), parts.data() + c * K * M);
+        row_kernels<T>().soft_sums(args, rows, static_cast<float>(scale), pulls.of(c), plan.begin(c), plan.end(c),
+                                   scratch.of(worker), parts.of(c));
     });
-    return add_up(parts, plan.n_chunks, K, M);
+    return add_up(plan, parts, K, M);
 }
 
-template <class T> static void define(nb::module_& m) {
-    using namespace nb::literals;
-    m.def("distances", &distances<T>, "metric"_a, "X"_a.noconvert(), "order"_a.noconvert(), "start"_a.noconvert(),
-          "size"_a.noconvert(), "chunk"_a.noconvert(), "chunk_cell"_a.noconvert(), "centers"_a.noconvert(),
-          "labels"_a.none().noconvert(), "weights"_a.none().noconvert(), "point_cost"_a.noconvert(), "n_threads"_a);
-    m.def("sweep", &sweep<T>, "point_cost"_a.noconvert(), "start"_a.noconvert(), "size"_a.noconvert(),
-          "chunk"_a.noconvert(), "chunk_cell"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
-          "pull"_a.noconvert(), "curvature_stride"_a, "n_threads"_a);
-    m.def("assign", &assign<T>, "point_cost"_a.noconvert(), "start"_a.noconvert(), "size"_a.noconvert(),
-          "chunk"_a.noconvert(), "chunk_cell"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
-          "labels"_a.noconvert(), "n_threads"_a);
-    m.def("soft_rows", &soft_rows<T>, "point_cost"_a.noconvert(), "start"_a.noconvert(), "size"_a.noconvert(),
-          "chunk"_a.noconvert(), "chunk_cell"_a.noconvert(), "order"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),
-          "rows"_a.noconvert(), "n_threads"_a);
-    m.def("label_sums", &label_sums<T>, "X"_a.noconvert(), "order"_a.noconvert(), "start"_a.noconvert(),
-          "size"_a.noconvert(), "chunk"_a.noconvert(), "chunk_cell"_a.noconvert(), "labels"_a.noconvert(),
+template <class T> static void define_rows(nb::module_& m) {
+    m.def("distances", &distances<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "labels"_a.none().noconvert(), "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
+    m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
-    m.def("soft_sums", &soft_sums<T>, "point_cost"_a.noconvert(), "X"_a.noconvert(), "order"_a.noconvert(),
-          "start"_a.noconvert(), "size"_a.noconvert(), "chunk"_a.noconvert(), "chunk_cell"_a.noconvert(),
-          "weights"_a.none().noconvert(), "scale"_a, "pull"_a.noconvert(), "n_threads"_a);
+    m.def("soft_sums", &soft_sums<T>, "plan"_a, "excess"_a.noconvert(), "X"_a.noconvert(), "weights"_a.none().noconvert(),
+          "scale"_a, "pull"_a.noconvert(), "n_threads"_a);
 }
 
 }  // namespace fairclust
 
 NB_MODULE(_kernels, m) {
+    using namespace fairclust;
     m.doc() = "Compiled kernels; see fairclust/_core/__init__.py for what each function does.";
-    m.attr("name") = fairclust::g_kernels.name;
-    m.attr("block") = fairclust::kBlock;
-    fairclust::define<float>(m);
-    fairclust::define<double>(m);
+    m.attr("name") = g_kernels.name;
+    nb::class_<Plan>(m, "Plan").def(
+        nb::init<In<int32_t, 1>, In<int64_t, 1>, In<int32_t, 1>, In<int64_t, 1>, In<int32_t, 1>>(),
+        "order"_a.noconvert(), "start"_a.noconvert(), "size"_a.noconvert(), "chunk"_a.noconvert(),
+        "chunk_cell"_a.noconvert());
+    m.def("sweep", &sweep, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
+          "pull"_a.noconvert(), "stride"_a.none().noconvert(), "n_threads"_a);
+    m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
+          "labels"_a.noconvert(), "n_threads"_a);
+    m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),
+          "rows"_a.noconvert(), "n_threads"_a);
+    define_rows<float>(m);
+    define_rows<double>(m);
 }

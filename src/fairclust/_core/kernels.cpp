@@ -8,6 +8,8 @@
 
 #define FC_CAT2(a, b) a##b
 #define FC_CAT(a, b) FC_CAT2(a, b)
+#define FC_TEXT2(a) #a
+#define FC_TEXT(a) FC_TEXT2(a)
 
 #if defined(__AVX512F__)
 #define FC_VECTOR_BYTES 64
@@ -21,24 +23,19 @@ namespace fairclust {
 namespace FC_CAT(isa_, FAIRCLUST_ISA) {
 
 typedef float vfloat __attribute__((vector_size(FC_VECTOR_BYTES)));
+typedef float vhalf __attribute__((vector_size(FC_VECTOR_BYTES / 2)));
 typedef double vdouble __attribute__((vector_size(FC_VECTOR_BYTES)));
 typedef int32_t vint32 __attribute__((vector_size(FC_VECTOR_BYTES)));
-typedef int64_t vint64 __attribute__((vector_size(FC_VECTOR_BYTES)));
 
 template <class T> struct Simd;
-template <> struct Simd<float> {
-    typedef vfloat vec;
-    typedef vint32 ivec;
-    typedef int32_t integer;
-};
-template <> struct Simd<double> {
-    typedef vdouble vec;
-    typedef vint64 ivec;
-    typedef int64_t integer;
-};
+template <> struct Simd<float> { typedef vfloat vec; };
+template <> struct Simd<double> { typedef vdouble vec; };
 
 template <class T> constexpr int lanes() { return FC_VECTOR_BYTES / (int)sizeof(T); }
 template <class T> constexpr int vectors() { return kBlock / lanes<T>(); }
+
+constexpr int V = kBlock / (FC_VECTOR_BYTES / 4);  // vectors of floats in a block
+constexpr int W = FC_VECTOR_BYTES / 4;             // floats in a vector
 
 template <class T> static inline typename Simd<T>::vec load(const T* p) {
     typename Simd<T>::vec v;
@@ -50,13 +47,26 @@ template <class T> static inline typename Simd<T>::vec splat(T x) {
     typename Simd<T>::vec zero = {};
     return zero + x;
 }
-template <class V> static inline V smaller(V a, V b) { return a < b ? a : b; }
-template <class V> static inline V larger(V a, V b) { return a > b ? a : b; }
+template <class X> static inline X smaller(X a, X b) { return a < b ? a : b; }
+template <class X> static inline X larger(X a, X b) { return a > b ? a : b; }
 
-template <class T> static inline double total(typename Simd<T>::vec v) {
+// Sums of floats are carried on in double lanes, so that 10^8 points lose nothing.
+static inline vdouble widened(vfloat v) {
+    vhalf low, high;
+    memcpy(&low, &v, sizeof(low));
+    memcpy(&high, (const char*)&v + sizeof(low), sizeof(high));
+    return __builtin_convertvector(low, vdouble) + __builtin_convertvector(high, vdouble);
+}
+static inline double total(vdouble v) {
     double sum = 0;
-    for (int i = 0; i < lanes<T>(); ++i) sum += (double)v[i];
+    for (int i = 0; i < lanes<double>(); ++i) sum += v[i];
     return sum;
+}
+
+static inline void store_float(float* p, vfloat v) { store<float>(p, v); }
+static inline void store_float(float* p, vdouble v) {
+    const vhalf narrow = __builtin_convertvector(v, vhalf);
+    memcpy(p, &narrow, sizeof(narrow));
 }
 
 // exp(x) for x <= 0, to the last few bits. x = n ln 2 + r, |r| <= ln(2)/2; exp(r) by its Taylor polynomial; 2^n is added
@@ -75,26 +85,6 @@ static inline vfloat exp_nonpositive(vfloat x) {
     p = p * r + 1.0f;
     return (vfloat)((vint32)p + ((vint32)shifted << 23));
 }
-static inline vdouble exp_nonpositive(vdouble x) {
-    x = larger(x, splat<double>(-707.0));
-    const vdouble shifted = x * 1.4426950408889634074 + 6755399441055744.0;
-    const vdouble n = shifted - 6755399441055744.0;
-    const vdouble r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-    vdouble p = splat<double>(1.0 / 479001600);
-    p = p * r + 1.0 / 39916800;
-    p = p * r + 1.0 / 3628800;
-    p = p * r + 1.0 / 362880;
-    p = p * r + 1.0 / 40320;
-    p = p * r + 1.0 / 5040;
-    p = p * r + 1.0 / 720;
-    p = p * r + 1.0 / 120;
-    p = p * r + 1.0 / 24;
-    p = p * r + 1.0 / 6;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
-    return (vdouble)((vint64)p + ((vint64)shifted << 52));
-}
 
 static inline vfloat root(vfloat v) {
     for (int i = 0; i < lanes<float>(); ++i) v[i] = sqrtf(v[i]);
@@ -105,14 +95,14 @@ static inline vdouble root(vdouble v) {
     return v;
 }
 
-template <int metric, class V> static inline V term(V difference) {
+template <int metric, class X> static inline X term(X difference) {
     if (metric == kManhattan) return difference < 0 ? -difference : difference;
     return difference * difference;
 }
 
 // The rows of a block, features [first, first + count), as [feature][point]; missing points are zero.
 template <class T>
-static inline void transpose_rows(const DistanceArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* tile) {
+static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* tile) {
     if (size < kBlock) memset(tile, 0, sizeof(T) * kBlock * count);
     for (int i = 0; i < size; ++i) {
         const T* row = a.X + (int64_t)a.order[start + i] * a.n_features + first;
@@ -120,242 +110,253 @@ static inline void transpose_rows(const DistanceArgs<T>& a, int64_t start, int s
     }
 }
 
+// Costs of one block, [cluster][point], in the precision of X.
 template <class T, int metric>
-static double distances_metric(const DistanceArgs<T>& a, int64_t begin, int64_t end, T* tile) {
-    constexpr int V = vectors<T>(), W = lanes<T>();
+static inline void block_costs(const RowArgs<T>& a, int64_t start, int size, T* tile, T* costs) {
+    constexpr int VT = vectors<T>(), WT = lanes<T>();
     typedef typename Simd<T>::vec vec;
-    double cost = 0;
+    for (int64_t first = 0; first < a.n_features; first += kFeatureTile) {
+        const int64_t count = smaller<int64_t>(a.n_features - first, kFeatureTile);
+        const bool last = first + count == a.n_features;
+        transpose_rows(a, start, size, first, count, tile);
+        for (int64_t k = 0; k < a.n_clusters; ++k) {
+            const T* center = a.centers + k * a.n_features + first;
+            T* out = costs + k * kBlock;
+            for (int strip = 0; strip < VT; strip += 8) {  // eight sums at a time stay in registers
+                constexpr int S = VT < 8 ? VT : 8;
+                vec sum[S];
+                for (int v = 0; v < S; ++v) sum[v] = first == 0 ? splat<T>(0) : load<T>(out + (strip + v) * WT);
+                for (int64_t m = 0; m < count; ++m) {
+                    const vec c = splat<T>(center[m]);
+                    const T* x = tile + m * kBlock + strip * WT;
+                    for (int v = 0; v < S; ++v) sum[v] += term<metric>(load<T>(x + v * WT) - c);
+                }
+                for (int v = 0; v < S; ++v)
+                    store<T>(out + (strip + v) * WT, metric == kEuclidean && last ? root(sum[v]) : sum[v]);
+            }
+        }
+    }
+}
+
+template <class T, int metric>
+static void distances_metric(const RowArgs<T>& a, int64_t begin, int64_t end, T* tile, double* sums) {
+    constexpr int VT = vectors<T>(), WT = lanes<T>();
+    typedef typename Simd<T>::vec vec;
+    T* costs = tile + kBlock * kFeatureTile;
+    alignas(64) T low[kBlock];
     for (int64_t b = begin; b < end; ++b) {
         const int64_t start = a.blocks.start[b];
         const int size = a.blocks.size[b];
-        T* out = a.point_cost + b * a.n_clusters * kBlock;
-        for (int64_t first = 0; first < a.n_features; first += kFeatureTile) {
-            const int64_t count = a.n_features - first < kFeatureTile ? a.n_features - first : kFeatureTile;
-            transpose_rows(a, start, size, first, count, tile);
-            for (int64_t k = 0; k < a.n_clusters; ++k) {
-                const T* center = a.centers + k * a.n_features + first;
-                T* cell = out + k * kBlock;
-                vec sum[V];
-                for (int v = 0; v < V; ++v) sum[v] = first == 0 ? splat<T>(0) : load<T>(cell + v * W);
-                for (int64_t m = 0; m < count; ++m) {
-                    const vec c = splat<T>(center[m]);
-                    const T* x = tile + m * kBlock;
-                    for (int v = 0; v < V; ++v) sum[v] += term<metric>(load<T>(x + v * W) - c);
-                }
-                const bool last = first + count == a.n_features;
-                for (int v = 0; v < V; ++v)
-                    store<T>(cell + v * W, metric == kEuclidean && last ? root(sum[v]) : sum[v]);
-            }
+        float* excess = a.excess + b * a.n_clusters * kBlock;
+        block_costs<T, metric>(a, start, size, tile, costs);
+        for (int v = 0; v < VT; ++v) {
+            vec least = load<T>(costs + v * WT);
+            for (int64_t k = 1; k < a.n_clusters; ++k) least = smaller<vec>(least, load<T>(costs + k * kBlock + v * WT));
+            store<T>(low + v * WT, least);
+            for (int64_t k = 0; k < a.n_clusters; ++k)
+                store_float(excess + k * kBlock + v * WT, load<T>(costs + k * kBlock + v * WT) - least);
         }
-        if (a.labels != nullptr) {
-            double block_cost = 0;
-            for (int i = 0; i < size; ++i) {
-                const double w = a.weights ? (double)a.weights[start + i] : 1.0;
-                block_cost += w * (double)out[(int64_t)a.labels[start + i] * kBlock + i];
-            }
-            cost += block_cost;
+        double cheapest = 0, labelled = 0;
+        for (int i = 0; i < size; ++i) {
+            const double w = a.weights ? a.weights[start + i] : 1.0;
+            cheapest += w * (double)low[i];
+            if (a.labels) labelled += w * (double)costs[(int64_t)a.labels[start + i] * kBlock + i];
         }
+        sums[0] += cheapest;
+        sums[1] += labelled;
     }
-    return cost;
 }
 
 template <class T>
-static double distances(const DistanceArgs<T>& a, int metric, int64_t begin, int64_t end, T* scratch) {
-    if (metric == kManhattan) return distances_metric<T, kManhattan>(a, begin, end, scratch);
-    if (metric == kEuclidean) return distances_metric<T, kEuclidean>(a, begin, end, scratch);
-    return distances_metric<T, kSquaredEuclidean>(a, begin, end, scratch);
+static void distances(const RowArgs<T>& a, int metric, int64_t begin, int64_t end, T* scratch, double* sums) {
+    if (metric == kManhattan) return distances_metric<T, kManhattan>(a, begin, end, scratch, sums);
+    if (metric == kEuclidean) return distances_metric<T, kEuclidean>(a, begin, end, scratch, sums);
+    return distances_metric<T, kSquaredEuclidean>(a, begin, end, scratch, sums);
 }
 
 // The weights of a block's points, zero where there is no point.
-template <class T> static inline void block_weights(const T* weights, int64_t start, int size, T* w) {
-    for (int i = 0; i < kBlock; ++i) w[i] = i < size ? (weights ? weights[start + i] : T(1)) : T(0);
+static inline void block_weights(const double* weights, int64_t start, int size, float* w) {
+    for (int i = 0; i < kBlock; ++i) w[i] = i < size ? (weights ? (float)weights[start + i] : 1.0f) : 0.0f;
 }
 
-// Unnormalised softmax of one block into e [k][point]; its row sums into z and the row minima of the exponent into low.
-template <class T>
-static inline void softmax_block(const T* cost, int64_t n_clusters, T scale, const T* pull, T* e,
-                                 typename Simd<T>::vec* low, typename Simd<T>::vec* z) {
-    constexpr int V = vectors<T>(), W = lanes<T>();
-    typedef typename Simd<T>::vec vec;
+// Unnormalised softmax of one block into e [cluster][point]; its row sums into z, the minima of the exponent into low.
+static inline void softmax_block(const float* a, int64_t n_clusters, float scale, const float* pull, float* e,
+                                 vfloat* low, vfloat* z) {
     for (int v = 0; v < V; ++v) {
-        low[v] = load<T>(cost + v * W) * scale + pull[0];
-        z[v] = splat<T>(0);
+        low[v] = load<float>(a + v * W) * scale + pull[0];
+        z[v] = splat<float>(0);
     }
     for (int64_t k = 1; k < n_clusters; ++k)
-        for (int v = 0; v < V; ++v) low[v] = smaller<vec>(low[v], load<T>(cost + k * kBlock + v * W) * scale + pull[k]);
+        for (int v = 0; v < V; ++v) low[v] = smaller<vfloat>(low[v], load<float>(a + k * kBlock + v * W) * scale + pull[k]);
     for (int64_t k = 0; k < n_clusters; ++k)
         for (int v = 0; v < V; ++v) {
             const int64_t at = k * kBlock + v * W;
-            const vec value = exp_nonpositive(low[v] - (load<T>(cost + at) * scale + pull[k]));
+            const vfloat value = exp_nonpositive(low[v] - (load<float>(a + at) * scale + pull[k]));
             z[v] += value;
-            store<T>(e + at, value);
+            store<float>(e + at, value);
         }
 }
 
 // Adds s_k s_l of the block's undecided points to the upper triangle of the curvature.
-template <class T>
-static inline void add_curvature(const T* e, const T* z, const T* w, int64_t n_clusters, double* curvature) {
-    constexpr double kDecided = 1e-3;  // a point that gives less than this to its second choice bends nothing
+static inline void add_curvature(const float* e, const float* z, const float* w, int64_t n_clusters, double* curvature) {
+    constexpr float kDecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
+    constexpr int kMost = 32;          // choices that are followed; a point with more is rare and hot
     for (int i = 0; i < kBlock; ++i) {
         if (!(z[i] > 1 + kDecided) || w[i] == 0) continue;
-        const double inverse = 1.0 / (double)z[i];
-        for (int64_t k = 0; k < n_clusters; ++k) {
-            const double sk = (double)e[k * kBlock + i] * inverse;
-            if (sk < kDecided * 0.1) continue;
-            for (int64_t l = k + 1; l < n_clusters; ++l)
-                curvature[k * n_clusters + l] += (double)w[i] * sk * ((double)e[l * kBlock + i] * inverse);
+        double value[kMost];
+        int64_t at[kMost];
+        int n = 0;
+        const float floor = kDecided * 0.1f * z[i];
+        for (int64_t k = 0; k < n_clusters && n < kMost; ++k) {
+            const float v = e[k * kBlock + i];
+            at[n] = k;
+            value[n] = (double)v;
+            n += v > floor;
         }
+        const double scale = (double)w[i] / ((double)z[i] * (double)z[i]);
+        for (int p = 0; p < n; ++p)
+            for (int q = p + 1; q < n; ++q) curvature[at[p] * n_clusters + at[q]] += scale * value[p] * value[q];
     }
 }
 
-template <class T>
-static void sweep(const SweepArgs<T>& a, T scale, const T* pull, int64_t begin, int64_t end, T* e, double* masses,
-                  double* sums, double* curvature) {
-    constexpr int V = vectors<T>(), W = lanes<T>();
-    typedef typename Simd<T>::vec vec;
-    alignas(64) T w[kBlock];
-    alignas(64) T z_values[kBlock];
-    vec low[V], z[V], share[V];
+// Weighted sum of log z. z is in [1, K], so the product of several z needs one logarithm; weights need one each.
+static inline double log_total(const float* z, const float* w, int size, bool weighted) {
+    double sum = 0;
+    if (weighted) {
+        for (int i = 0; i < size; ++i) sum += (double)w[i] * log((double)z[i]);
+        return sum;
+    }
+    for (int first = 0; first < size; first += 16) {  // K^16 is finite for any K that fits in memory
+        double product[4] = {1, 1, 1, 1};
+        for (int i = first; i < smaller(first + 16, size); ++i) product[i % 4] *= (double)z[i];
+        sum += log((product[0] * product[1]) * (product[2] * product[3]));
+    }
+    return sum;
+}
+
+static void sweep(const SweepArgs& a, float scale, const float* pull, int64_t stride, int64_t begin, int64_t end, float* e,
+                  double* masses, double* sums, double* curvature) {
+    alignas(64) float w[kBlock];
+    alignas(64) float z_values[kBlock];
+    vfloat low[V], z[V], share[V];
+    vdouble cost = {};
     for (int64_t b = begin; b < end; ++b) {
-        const T* cost = a.point_cost + b * a.n_clusters * kBlock;
-        softmax_block(cost, a.n_clusters, scale, pull, e, low, z);
-        block_weights(a.weights, a.blocks.start[b], a.blocks.size[b], w);
-        vec cost_sum = splat<T>(0), low_sum = splat<T>(0);
+        const float* excess = a.excess + b * a.n_clusters * kBlock;
+        const int size = a.blocks.size[b];
+        softmax_block(excess, a.n_clusters, scale, pull, e, low, z);
+        block_weights(a.weights, a.blocks.start[b], size, w);
+        vfloat cost_sum = splat<float>(0), low_sum = splat<float>(0);
         for (int v = 0; v < V; ++v) {
-            share[v] = load<T>(w + v * W) / z[v];
-            low_sum += load<T>(w + v * W) * low[v];
+            share[v] = load<float>(w + v * W) / z[v];
+            low_sum += load<float>(w + v * W) * low[v];
+            store<float>(z_values + v * W, z[v]);
         }
         for (int64_t k = 0; k < a.n_clusters; ++k) {
-            vec mass = splat<T>(0);
+            vfloat mass = splat<float>(0);
             for (int v = 0; v < V; ++v) {
-                const vec s = load<T>(e + k * kBlock + v * W) * share[v];
+                const vfloat s = load<float>(e + k * kBlock + v * W) * share[v];
                 mass += s;
-                cost_sum += s * load<T>(cost + k * kBlock + v * W);
+                cost_sum += s * load<float>(excess + k * kBlock + v * W);
             }
-            masses[k] += total<T>(mass);
+            masses[k] += total(widened(mass));
         }
-        for (int v = 0; v < V; ++v) store<T>(z_values + v * W, z[v]);
-        // z is in [1, K], so the product of a block's z needs one logarithm; weights need one each.
-        double log_z = 0;
-        if (a.weights) {
-            for (int i = 0; i < a.blocks.size[b]; ++i) log_z += (double)w[i] * log((double)z_values[i]);
-        } else {
-            double product = 1;
-            for (int i = 0; i < a.blocks.size[b]; ++i) {
-                product *= (double)z_values[i];
-                if (product > 1e200) {
-                    log_z += log(product);
-                    product = 1;
-                }
-            }
-            log_z += log(product);
-        }
-        sums[0] += total<T>(cost_sum);
-        sums[1] += log_z - total<T>(low_sum);
-        if (a.curvature_stride && b % a.curvature_stride == 0) {
-            double weight = 0;
-            for (int i = 0; i < kBlock; ++i) weight += (double)w[i];
-            sums[2] += weight;
+        cost += widened(cost_sum);
+        sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
+        if (stride && b % stride == 0) {
+            for (int i = 0; i < kBlock; ++i) sums[2] += (double)w[i];
             add_curvature(e, z_values, w, a.n_clusters, curvature);
         }
     }
+    sums[0] += total(cost);
 }
 
-template <class T>
-static void assign(const SweepArgs<T>& a, const T* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
+static void assign(const SweepArgs& a, const float* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
                    double* sums) {
-    constexpr int V = vectors<T>(), W = lanes<T>();
-    typedef typename Simd<T>::vec vec;
-    typedef typename Simd<T>::ivec ivec;
-    typedef typename Simd<T>::integer integer;
+    alignas(64) int32_t choice_values[kBlock];
+    alignas(64) float best_values[kBlock], second_values[kBlock];
     for (int64_t b = begin; b < end; ++b) {
-        const T* cost = a.point_cost + b * a.n_clusters * kBlock;
-        vec best[V], second[V];
-        ivec choice[V];
+        const float* excess = a.excess + b * a.n_clusters * kBlock;
         for (int v = 0; v < V; ++v) {
-            best[v] = load<T>(cost + v * W) + price[0];
-            second[v] = splat<T>(sizeof(T) == 4 ? T(3e38) : T(1e300));
-            choice[v] = ivec{};
-        }
-        for (int64_t k = 1; k < a.n_clusters; ++k)
-            for (int v = 0; v < V; ++v) {
-                const vec t = load<T>(cost + k * kBlock + v * W) + price[k];
-                const ivec wins = t < best[v];
-                second[v] = wins ? best[v] : smaller<vec>(second[v], t);
-                choice[v] = wins ? (ivec{} + (integer)k) : choice[v];
-                best[v] = wins ? t : best[v];
+            vfloat best = load<float>(excess + v * W) + price[0], second = splat<float>(3e38f);
+            vint32 choice = {};
+            for (int64_t k = 1; k < a.n_clusters; ++k) {
+                const vfloat t = load<float>(excess + k * kBlock + v * W) + price[k];
+                const vint32 wins = t < best;
+                second = wins ? best : smaller<vfloat>(second, t);
+                choice = wins ? (vint32{} + (int32_t)k) : choice;
+                best = wins ? t : best;
             }
+            memcpy(choice_values + v * W, &choice, sizeof(choice));
+            store<float>(best_values + v * W, best);
+            store<float>(second_values + v * W, second);
+        }
         const int64_t start = a.blocks.start[b];
-        double block_cost = 0, block_gap = 0;
+        double cost = 0, gap = 0;
         for (int i = 0; i < a.blocks.size[b]; ++i) {
-            const int64_t k = (int64_t)choice[i / W][i % W];
-            const double w = a.weights ? (double)a.weights[start + i] : 1.0;
+            const int64_t k = choice_values[i];
+            const double w = a.weights ? a.weights[start + i] : 1.0;
             labels[start + i] = (int32_t)k;
             masses[k] += w;
-            block_cost += w * (double)cost[k * kBlock + i];
-            block_gap += w * ((double)second[i / W][i % W] - (double)best[i / W][i % W]);
+            cost += w * (double)excess[k * kBlock + i];
+            gap += w * (double)(second_values[i] - best_values[i]);
         }
-        sums[0] += block_cost;
-        sums[1] += block_gap;
+        sums[0] += cost;
+        sums[1] += gap;
     }
 }
 
-template <class T>
-static void soft_rows(const SweepArgs<T>& a, const int32_t* order, T scale, const T* pull, int64_t begin, int64_t end,
-                      T* e, T* rows) {
-    constexpr int V = vectors<T>(), W = lanes<T>();
-    typename Simd<T>::vec low[V], z[V];
+static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, const float* pull, int64_t begin, int64_t end,
+                      float* e, float* rows) {
+    vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_block(a.point_cost + b * a.n_clusters * kBlock, a.n_clusters, scale, pull, e, low, z);
+        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, pull, e, low, z);
         for (int i = 0; i < a.blocks.size[b]; ++i) {
-            T* row = rows + (int64_t)order[a.blocks.start[b] + i] * a.n_clusters;
-            const T inverse = T(1) / z[i / W][i % W];
+            float* row = rows + (int64_t)order[a.blocks.start[b] + i] * a.n_clusters;
+            const float inverse = 1.0f / z[i / W][i % W];
             for (int64_t k = 0; k < a.n_clusters; ++k) row[k] = e[k * kBlock + i] * inverse;
         }
     }
 }
 
-template <class T> static void label_sums(const DistanceArgs<T>& a, int64_t begin, int64_t end, double* sums) {
+template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
     for (int64_t b = begin; b < end; ++b)
         for (int64_t at = a.blocks.start[b], stop = at + a.blocks.size[b]; at < stop; ++at) {
             const T* row = a.X + (int64_t)a.order[at] * a.n_features;
             double* sum = sums + (int64_t)a.labels[at] * a.n_features;
-            const double w = a.weights ? (double)a.weights[at] : 1.0;
+            const double w = a.weights ? a.weights[at] : 1.0;
             for (int64_t m = 0; m < a.n_features; ++m) sum[m] += w * (double)row[m];
         }
 }
 
 template <class T>
-static void soft_sums(const SweepArgs<T>& a, const DistanceArgs<T>& d, T scale, const T* pull, int64_t begin, int64_t end,
-                      T* e, double* sums) {
-    constexpr int V = vectors<T>(), W = lanes<T>();
-    typename Simd<T>::vec low[V], z[V];
+static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, const float* pull, int64_t begin, int64_t end,
+                      float* e, double* sums) {
+    vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_block(a.point_cost + b * a.n_clusters * kBlock, a.n_clusters, scale, pull, e, low, z);
+        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, pull, e, low, z);
         for (int i = 0; i < a.blocks.size[b]; ++i) {
             const int64_t at = a.blocks.start[b] + i;
-            const T* row = d.X + (int64_t)d.order[at] * d.n_features;
-            const double w = (a.weights ? (double)a.weights[at] : 1.0) / (double)z[i / W][i % W];
+            const T* row = r.X + (int64_t)r.order[at] * r.n_features;
+            const double w = (a.weights ? a.weights[at] : 1.0) / (double)z[i / W][i % W];
             for (int64_t k = 0; k < a.n_clusters; ++k) {
                 const double s = w * (double)e[k * kBlock + i];
                 if (s < 1e-12) continue;
-                for (int64_t m = 0; m < d.n_features; ++m) sums[k * d.n_features + m] += s * (double)row[m];
+                for (int64_t m = 0; m < r.n_features; ++m) sums[k * r.n_features + m] += s * (double)row[m];
             }
         }
     }
-}
-
-template <class T> static Kernels<T> table() {
-    return {distances<T>, sweep<T>, assign<T>, soft_rows<T>, label_sums<T>, soft_sums<T>};
 }
 
 }  // namespace FC_CAT(isa_, FAIRCLUST_ISA)
 
 KernelSet FC_CAT(kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(isa_, FAIRCLUST_ISA);
-#define FC_TEXT2(a) #a
-#define FC_TEXT(a) FC_TEXT2(a)
-    return {FC_TEXT(FAIRCLUST_ISA), isa::table<float>(), isa::table<double>()};
+    return {FC_TEXT(FAIRCLUST_ISA),
+            {isa::distances<float>, isa::label_sums<float>, isa::soft_sums<float>},
+            {isa::distances<double>, isa::label_sums<double>, isa::soft_sums<double>},
+            isa::sweep,
+            isa::assign,
+            isa::soft_rows};
 }
 
 }  // namespace fairclust

@@ -4,76 +4,78 @@
 // order within a cell. They are cut into blocks of kBlock points that never straddle two cells, and blocks into chunks
 // that never straddle two cells either. So within a chunk the pull is one vector of length K. A chunk's answer is
 // written to a place of its own, and the places are added in chunk order: no result depends on the number of threads.
+//
+// Point costs are stored as the *excess* over the point's cheapest cluster, in single precision: assignments depend on
+// differences alone, so nothing that matters is lost even where the costs are huge and alike.
 #pragma once
 
 #include <cstdint>
 
 namespace fairclust {
 
-constexpr int kBlock = 64;  // points in a block; point costs are stored [block][cluster][point of the block]
+constexpr int kBlock = 64;         // points in a block; excess costs are stored [block][cluster][point of the block]
+constexpr int kFeatureTile = 64;   // features of a block that are transposed at a time
+
+enum Metric : int { kSquaredEuclidean = 0, kEuclidean = 1, kManhattan = 2 };
 
 struct Blocks {
     const int64_t* start;  // IN (n_blocks,)  position of the block's first point in cell order
     const int32_t* size;   // IN (n_blocks,)  1..kBlock
 };
 
+// Passes over the rows of X; T is float or double.
 template <class T>
-struct DistanceArgs {
+struct RowArgs {
     Blocks blocks;
     const T* X;              // IN  (n_samples, n_features), rows in the user's order
     const int32_t* order;    // IN  (n_samples,) cell order -> row of X
     const T* centers;        // IN  (n_clusters, n_features)
     const int32_t* labels;   // IN  (n_samples,) in cell order, or null
-    const T* weights;        // IN  (n_samples,) in cell order, or null
-    T* point_cost;           // OUT (n_blocks, n_clusters, kBlock)
+    const double* weights;   // IN  (n_samples,) in cell order, or null
+    float* excess;           // OUT (n_blocks, n_clusters, kBlock)
     int64_t n_features;
     int64_t n_clusters;
 };
 
-template <class T>
+// Passes over the excess costs.
 struct SweepArgs {
     Blocks blocks;
-    const T* point_cost;  // IN (n_blocks, n_clusters, kBlock)
-    const T* weights;     // IN (n_samples,) in cell order, or null
+    const float* excess;       // IN (n_blocks, n_clusters, kBlock)
+    const double* weights;     // IN (n_samples,) in cell order, or null
     int64_t n_clusters;
-    int64_t curvature_stride;  // a block in so many adds to the curvature; 0: none
 };
-
-enum Metric : int { kSquaredEuclidean = 0, kEuclidean = 1, kManhattan = 2 };
 
 template <class T>
-struct Kernels {
-    // Fills point_cost for blocks [begin, end); returns the weighted cost of `labels` (0 when null).
+struct RowKernels {
+    // Fills excess for blocks [begin, end). OUT sums {weighted cost of the cheapest clusters, of `labels`}.
     // scratch: kBlock * (kFeatureTile + n_clusters) values.
-    double (*distances)(const DistanceArgs<T>&, int metric, int64_t begin, int64_t end, T* scratch);
-
-    // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {cost, log-partition, curvature weight},
-    // curvature (K, K) upper triangle of sum s_k s_l, or untouched. scratch: kBlock * n_clusters values.
-    void (*sweep)(const SweepArgs<T>&, T scale, const T* pull, int64_t begin, int64_t end, T* scratch,
-                  double* masses, double* sums, double* curvature);
-
-    // argmin_k(a_pk + price_k), counted. OUT labels in cell order, masses (K,), sums {cost, gap to the second best}.
-    void (*assign)(const SweepArgs<T>&, const T* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
-                   double* sums);
-
-    // The same softmax written out, a row of n_clusters values per point, in the user's order.
-    void (*soft_rows)(const SweepArgs<T>&, const int32_t* order, T scale, const T* pull, int64_t begin, int64_t end,
-                      T* scratch, T* rows);
+    void (*distances)(const RowArgs<T>&, int metric, int64_t begin, int64_t end, T* scratch, double* sums);
 
     // OUT sums (K, M): weighted sums of the rows of X by label.
-    void (*label_sums)(const DistanceArgs<T>&, int64_t begin, int64_t end, double* sums);
+    void (*label_sums)(const RowArgs<T>&, int64_t begin, int64_t end, double* sums);
 
-    // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep.
-    void (*soft_sums)(const SweepArgs<T>&, const DistanceArgs<T>&, T scale, const T* pull, int64_t begin, int64_t end,
-                      T* scratch, double* sums);
+    // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep. scratch: kBlock * n_clusters.
+    void (*soft_sums)(const SweepArgs&, const RowArgs<T>&, float scale, const float* pull, int64_t begin, int64_t end,
+                      float* scratch, double* sums);
 };
-
-constexpr int kFeatureTile = 64;
 
 struct KernelSet {
     const char* name;
-    Kernels<float> f32;
-    Kernels<double> f64;
+    RowKernels<float> f32;
+    RowKernels<double> f64;
+
+    // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {excess cost, log-partition, curvature weight},
+    // curvature (K, K) upper triangle of sum s_k s_l over a block in `stride` (0: none). scratch: kBlock * n_clusters.
+    void (*sweep)(const SweepArgs&, float scale, const float* pull, int64_t stride, int64_t begin, int64_t end,
+                  float* scratch, double* masses, double* sums, double* curvature);
+
+    // argmin_k(a_pk + price_k), counted. OUT labels in cell order, masses (K,), sums {excess cost, gap to second best}.
+    void (*assign)(const SweepArgs&, const float* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
+                   double* sums);
+
+    // The same softmax written out, a row of n_clusters values per point, in the user's order.
+    void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* pull, int64_t begin, int64_t end,
+                      float* scratch, float* rows);
 };
 
 // One definition per instruction set, from the same source (kernels.cpp).

@@ -1,15 +1,85 @@
 // Chunks over threads, with Ctrl-C heard. Which thread takes which chunk varies; what a chunk writes does not.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
-#include <vector>
 
 namespace fairclust {
+
+// Threads that stay: a sweep over a small data set takes less time than starting one. They listen for a moment after
+// each job, then sleep. The pool is never destroyed, so that nothing has to be joined when Python exits.
+class Pool {
+public:
+    // The process's pool; a forked child gets a new one, since threads do not survive a fork.
+    static Pool& instance() {
+        static std::once_flag once;
+        std::call_once(once, [] {
+            current() = new Pool;
+            pthread_atfork(nullptr, nullptr, [] { current() = new Pool; });
+        });
+        return *current();
+    }
+
+    // Runs job(worker) on the caller (worker 0) and on n_threads - 1 others; returns when all are done. A second caller
+    // at the same time works alone.
+    void run(int n_threads, const std::function<void(int)>& job) {
+        std::unique_lock<std::mutex> turn(busy_, std::try_to_lock);
+        if (n_threads <= 1 || !turn.owns_lock()) return job(0);
+        while (n_workers_ < n_threads - 1) std::thread(&Pool::serve, this, ++n_workers_).detach();
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            job_ = &job;
+            n_wanted_ = n_threads - 1;
+            pending_.store(n_threads - 1);
+            round_.fetch_add(1);
+        }
+        wake_.notify_all();
+        job(0);
+        while (pending_.load() > 0) std::this_thread::yield();
+    }
+
+private:
+    static Pool*& current() {
+        static Pool* pool = nullptr;
+        return pool;
+    }
+
+    void serve(int worker) {
+        uint64_t seen = 0;
+        for (;;) {
+            for (int spin = 0; spin < 4000 && round_.load(std::memory_order_acquire) == seen; ++spin) pause();
+            {
+                std::unique_lock<std::mutex> lock(mutex_);
+                wake_.wait(lock, [&] { return round_.load() != seen; });
+                seen = round_.load();
+                if (worker > n_wanted_) continue;
+            }
+            (*job_)(worker);
+            pending_.fetch_sub(1);
+        }
+    }
+
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+
+    std::mutex busy_, mutex_;
+    std::condition_variable wake_;
+    std::atomic<uint64_t> round_{0};
+    std::atomic<int> pending_{0};
+    const std::function<void(int)>* job_ = nullptr;
+    int n_wanted_ = 0;
+    int n_workers_ = 0;
+};
 
 // Runs work(chunk, worker) for every chunk. `interrupted` is asked by the calling thread about ten times a second; when
 // it answers true, chunks not yet begun are dropped and the function returns false.
@@ -18,23 +88,19 @@ inline bool run_chunks(int64_t n_chunks, int n_threads, const std::function<void
     std::atomic<int64_t> next{0};
     std::atomic<bool> stop{false};
     if (n_threads > n_chunks) n_threads = static_cast<int>(n_chunks);
-    auto drain = [&](int worker, bool listens) {
+    Pool::instance().run(n_threads, [&](int worker) {
         auto asked = std::chrono::steady_clock::now();
         for (;;) {
             const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
             if (chunk >= n_chunks || stop.load(std::memory_order_relaxed)) return;
             work(chunk, worker);
-            if (!listens) continue;
+            if (worker != 0) continue;
             const auto now = std::chrono::steady_clock::now();
             if (now - asked < std::chrono::milliseconds(100)) continue;
             asked = now;
             if (interrupted()) stop.store(true);
         }
-    };
-    std::vector<std::thread> helpers;
-    for (int t = 1; t < n_threads; ++t) helpers.emplace_back(drain, t, false);
-    drain(0, true);
-    for (auto& helper : helpers) helper.join();
+    });
     return !stop.load();
 }
 

@@ -1,0 +1,134 @@
+"""The dual solver: Newton steps on the K×J prices at a low temperature. Ten sweeps where Algorithm 1 takes hundreds.
+
+At temperature τ the assignments are softmax(−(a + price)/τ), and the relaxed energy with entropy,
+
+    E_τ = cost + Σ_k weight_k · fairness_k(masses) + τ Σ s·log s,
+
+is stationary where ``price = weight · slope(masses)``. Along a change of the prices masses move by −H·Δprice (H is the
+sweep's curvature over τ) and the slope by −bend·H·Δprice, so Newton's step solves
+
+    (I + weight·bend·H) Δprice = weight·slope(masses) − price.
+
+H and the bend are positive semi-definite, so the step goes downhill on E_τ; it is shortened until E_τ falls enough.
+
+A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
+costs that moved a little, goes on at the last temperature; when the first step is long the costs moved too far, and it
+starts cold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray
+from ..sweep import Answer, State, Sweep
+from ._base import FairnessTerm, Solution
+
+# Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
+_TRUSTED = 3.0  # longest step that is tried
+_SHORT = 2.0  # a step below this is taken without a sweep to check it: the next call's first sweep will
+_FAR = 5.0  # a warm start whose first step is longer starts cold instead
+_HALVINGS = 6
+_WEIGHT_GROWTH = 10.0
+_LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in one step: small fair clusters would vanish
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Newton's method on the prices.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when the promised fall of the energy is below this share of the cost.
+    cooling : tuple of float
+        Temperatures of a cold start, in units of the mean gap between a point's best and second-best cost. The last
+        one is kept for all later calls.
+    max_steps : int
+        Most Newton steps per temperature.
+    """
+
+    tol: float = 1e-6
+    cooling: tuple[float, ...] = (0.3, 0.05)
+    max_steps: int = 30
+    rests_on_energy: bool = False
+
+    def solve(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, start: State | None = None) -> Solution:
+        """Go on from ``start`` at its temperature, or start cold."""
+        if start is not None:
+            warm = self._descend(sweep, fairness, weight, start, longest=_FAR)
+            if warm is not None:
+                return Solution(warm)
+        price = np.zeros((sweep.n_clusters, sweep.n_groups))
+        plain = sweep.assign(price)
+        gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
+        state = State(1.0 / (self.cooling[0] * gap), price)
+        for grown in _growing(weight, gap * float(plain.masses.sum()) / sweep.n_clusters):
+            state = self._descend(sweep, fairness, grown, state) or state
+        for share in self.cooling[1:]:
+            scale = 1.0 / (share * gap)
+            state = State(scale, state.price * scale)
+            state = self._descend(sweep, fairness, weight, state) or state
+        return Solution(state)
+
+    def _descend(
+        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, state: State, longest: float = np.inf
+    ) -> State | None:
+        """Newton steps at one temperature. None: the first step is longer than ``longest``, or leads nowhere."""
+        scale, price = state.scale, state.price
+        answer = sweep(state, curvature=True)
+        energy = _free_energy(answer, price, scale, fairness, weight)
+        for _ in range(self.max_steps):
+            step, fall = _newton(answer, price, scale, fairness, weight)
+            length = float(abs(step).max()) * scale
+            if length > longest:
+                return None
+            if length < _SHORT or fall <= self.tol * abs(answer.cost):
+                price = price + step
+                break
+            share = min(1.0, _TRUSTED / length)
+            for _ in range(_HALVINGS):
+                tried = price + share * step
+                reply = sweep(State(scale, tried * scale), curvature=True)
+                reached = _free_energy(reply, tried, scale, fairness, weight)
+                kept = reply.masses.sum(axis=1) / answer.masses.sum(axis=1)
+                if reached <= energy - 1e-4 * share * fall and kept.min() > 1.0 - _LARGEST_LOSS:
+                    break
+                share *= 0.5
+            else:
+                return None if longest < np.inf else State(scale, price * scale)
+            price, answer, energy = tried, reply, reached
+        return State(scale, price * scale)
+
+
+def _growing(weight: FloatArray, first: float) -> list[FloatArray]:
+    """Weights from about ``first`` up to ``weight``, by factors."""
+    largest = float(weight.max(initial=0.0))
+    if largest <= first or first <= 0:
+        return [weight]
+    n_steps = int(np.ceil(np.log(largest / first) / np.log(_WEIGHT_GROWTH)))
+    return [weight * _WEIGHT_GROWTH ** (i - n_steps) for i in range(1, n_steps + 1)]
+
+
+def _free_energy(answer: Answer, price: FloatArray, scale: float, fairness: FairnessTerm, weight: FloatArray) -> float:
+    """E_τ at the assignments of this answer: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s."""
+    paid = float((price * answer.masses).sum())
+    return -answer.log_partition / scale - paid + float(weight @ fairness.value(answer.masses))
+
+
+def _newton(
+    answer: Answer, price: FloatArray, scale: float, fairness: FairnessTerm, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """Newton's step for the prices, and twice the fall of E_τ that it promises."""
+    assert answer.curvature is not None
+    n_clusters, n_groups = price.shape
+    want = weight[:, None] * fairness.slope(answer.masses) - price
+    H = answer.curvature * scale  # (groups, clusters, clusters)
+    bend = weight[:, None, None] * fairness.bend(answer.masses)  # (clusters, groups, groups)
+    system = np.einsum("kij,jkl->kilj", bend, H).reshape(n_clusters * n_groups, -1)
+    system[np.diag_indices_from(system)] += 1.0
+    step = np.linalg.solve(system, want.ravel()).reshape(want.shape)
+    lost = np.einsum("jkl,lj->kj", H, step)  # −Δmasses
+    return step, float((want * lost).sum())
