@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from .._typing import FloatArray
-from ..sweep import State, Sweep
+from ..sweep import HardAnswer, State, Sweep
 
 
 class FairnessTerm(Protocol):
@@ -24,18 +26,52 @@ class FairnessTerm(Protocol):
 
 @dataclass(frozen=True)
 class Solution:
-    """A state, and (where the solver knows it) its relaxed energy: cost + Σ_k weight_k · fairness_k, soft."""
+    """What a solver found.
+
+    Attributes
+    ----------
+    state : State
+        The state.
+    energy : float or None
+        Its relaxed energy (soft cost + Σ_k weight_k · fairness_k), where the solver's stopping rule needs it.
+    hard : HardAnswer or None
+        The answer for argmin(a + price), when it was the solver's last question: the labels are then in place.
+    """
 
     state: State
     energy: float | None = None
+    hard: HardAnswer | None = None
 
 
 class Solver(Protocol):
     """Minimises cost + Σ_k weight_k · fairness_k over soft assignments, for point costs that stay as they are."""
 
-    rests_on_energy: bool
-    """Whether an outer iteration that changes the relaxed energy by less than ``tol`` is the last (Algorithm 1)."""
+    @property
+    def rests_on_energy(self) -> bool:
+        """Whether an outer iteration that changes the relaxed energy by less than ``tol`` is the last (Algorithm 1)."""
+        ...
 
-    def solve(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, start: State | None) -> Solution:
-        """Solve; ``weight`` has shape (n_clusters,), ``start`` is the last state for nearby point costs, if any."""
+    def solve(
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        weight: FloatArray,
+        start: State | None = None,
+        to_beat: float = np.inf,
+    ) -> Solution:
+        """Solve.
+
+        Parameters
+        ----------
+        sweep : Sweep
+            Answers the questions.
+        fairness : FairnessTerm
+            The fairness term.
+        weight : ndarray of shape (n_clusters,)
+            Weight of each cluster's fairness.
+        start : State or None
+            The state for nearby point costs, if there is one.
+        to_beat : float
+            Energy of the current labels at these point costs: hard labels above it are of no use.
+        """
         ...

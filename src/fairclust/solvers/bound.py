@@ -37,7 +37,14 @@ class Bound:
     max_steps: int = 10_000
     rests_on_energy: bool = True
 
-    def solve(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, start: State | None = None) -> Solution:
+    def solve(
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        weight: FloatArray,
+        start: State | None = None,
+        to_beat: float = np.inf,
+    ) -> Solution:
         """Run inner steps until the bound does not change. Starts from softmax(−a), as Algorithm 1 does."""
         L = self.lipschitz
         state = State(1.0, np.zeros((sweep.n_clusters, sweep.n_groups)))

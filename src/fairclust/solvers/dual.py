@@ -32,7 +32,16 @@ _SHORT = 2.0  # a step below this is taken without a sweep to check it: the next
 _FAR = 5.0  # a warm start whose first step is longer starts cold instead
 _HALVINGS = 6
 _WEIGHT_GROWTH = 10.0
+_SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in one step: small fair clusters would vanish
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where a descent ended: the state, and the curvature at its last answer."""
+
+    state: State
+    curvature: FloatArray
 
 
 @dataclass(frozen=True)
@@ -55,33 +64,71 @@ class Dual:
     max_steps: int = 30
     rests_on_energy: bool = False
 
-    def solve(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, start: State | None = None) -> Solution:
-        """Go on from ``start`` at its temperature, or start cold."""
+    def solve(
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        weight: FloatArray,
+        start: State | None = None,
+        to_beat: float = np.inf,
+    ) -> Solution:
+        """Go on from ``start`` at its temperature; start cold where there is none, or where that does not beat."""
         if start is not None:
-            warm = self._descend(sweep, fairness, weight, start, longest=_FAR)
-            if warm is not None:
-                return Solution(warm)
+            found = self._descend(sweep, fairness, weight, start, longest=_FAR)
+            if found is not None:
+                settled = self._settle(sweep, fairness, weight, found, to_beat)
+                if settled.hard is not None:
+                    return settled
+        return self._settle(sweep, fairness, weight, self._cool(sweep, fairness, weight), to_beat)
+
+    def _cool(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray) -> _Found:
+        """From plain clustering: small weights first, then lower temperatures."""
         price = np.zeros((sweep.n_clusters, sweep.n_groups))
         plain = sweep.assign(price)
         gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
         state = State(1.0 / (self.cooling[0] * gap), price)
+        found: _Found | None = None
         for grown in _growing(weight, gap * float(plain.masses.sum()) / sweep.n_clusters):
-            state = self._descend(sweep, fairness, grown, state) or state
+            found = self._descend(sweep, fairness, grown, state)
+            assert found is not None
+            state = found.state
         for share in self.cooling[1:]:
             scale = 1.0 / (share * gap)
             state = State(scale, state.price * scale)
-            state = self._descend(sweep, fairness, weight, state) or state
-        return Solution(state)
+            found = self._descend(sweep, fairness, weight, state)
+            assert found is not None
+            state = found.state
+        assert found is not None
+        return found
+
+    def _settle(
+        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, found: _Found, to_beat: float
+    ) -> Solution:
+        """Take the hard labels; while their energy does not beat, Newton steps on their own masses.
+
+        With a large weight a few points decide: what the soft masses promise the labels must keep.
+        """
+        price, scale = found.state.price, found.state.scale
+        hard = sweep.assign(price)
+        energy = hard.cost + float(weight @ fairness.value(hard.masses))
+        for _ in range(_SETTLING):
+            if energy < to_beat:
+                return Solution(State(scale, price * scale), hard=hard)
+            step, _ = _newton(hard.masses, found.curvature, price, scale, fairness, weight)
+            price = price + step
+            hard = sweep.assign(price)
+            energy = hard.cost + float(weight @ fairness.value(hard.masses))
+        return Solution(found.state)
 
     def _descend(
         self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, state: State, longest: float = np.inf
-    ) -> State | None:
+    ) -> _Found | None:
         """Newton steps at one temperature. None: the first step is longer than ``longest``, or leads nowhere."""
         scale, price = state.scale, state.price
         answer = sweep(state, curvature=True)
         energy = _free_energy(answer, price, scale, fairness, weight)
         for _ in range(self.max_steps):
-            step, fall = _newton(answer, price, scale, fairness, weight)
+            step, fall = _newton(answer.masses, answer.curvature, price, scale, fairness, weight)
             length = float(abs(step).max()) * scale
             if length > longest:
                 return None
@@ -98,9 +145,12 @@ class Dual:
                     break
                 share *= 0.5
             else:
-                return None if longest < np.inf else State(scale, price * scale)
+                if longest < np.inf:
+                    return None
+                break
             price, answer, energy = tried, reply, reached
-        return State(scale, price * scale)
+        assert answer.curvature is not None
+        return _Found(State(scale, price * scale), answer.curvature)
 
 
 def _growing(weight: FloatArray, first: float) -> list[FloatArray]:
@@ -119,14 +169,19 @@ def _free_energy(answer: Answer, price: FloatArray, scale: float, fairness: Fair
 
 
 def _newton(
-    answer: Answer, price: FloatArray, scale: float, fairness: FairnessTerm, weight: FloatArray
+    masses: FloatArray,
+    curvature: FloatArray | None,
+    price: FloatArray,
+    scale: float,
+    fairness: FairnessTerm,
+    weight: FloatArray,
 ) -> tuple[FloatArray, float]:
     """Newton's step for the prices, and twice the fall of E_τ that it promises."""
-    assert answer.curvature is not None
+    assert curvature is not None
     n_clusters, n_groups = price.shape
-    want = weight[:, None] * fairness.slope(answer.masses) - price
-    H = answer.curvature * scale  # (groups, clusters, clusters)
-    bend = weight[:, None, None] * fairness.bend(answer.masses)  # (clusters, groups, groups)
+    want = weight[:, None] * fairness.slope(masses) - price
+    H = curvature * scale  # (groups, clusters, clusters)
+    bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, groups, groups)
     system = np.einsum("kij,jkl->kilj", bend, H).reshape(n_clusters * n_groups, -1)
     system[np.diag_indices_from(system)] += 1.0
     step = np.linalg.solve(system, want.ravel()).reshape(want.shape)

@@ -1,0 +1,111 @@
+"""Every check of a user's parameters and arrays that scikit-learn does not do for us. Messages show the value and the way out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+
+from ._typing import AnyArray, FloatArray
+from .errors import InvalidInputError
+
+DEFAULT_MAX_FAIRNESS_ERROR = 0.01
+
+
+def check_n_clusters(n_clusters: Any, n_samples: int) -> int:
+    """A whole number from 1 to the number of rows."""
+    if not _is_whole(n_clusters) or n_clusters < 1:
+        raise InvalidInputError(f"n_clusters={n_clusters!r}, but a whole number of at least 1 is needed.")
+    if n_clusters > n_samples:
+        raise InvalidInputError(f"n_clusters={n_clusters} but X has {n_samples} rows (n_samples={n_samples}). Use at most {n_samples}.")
+    return int(n_clusters)
+
+
+def check_distinct_rows(X: FloatArray, n_clusters: int) -> None:
+    """At least ``n_clusters`` different rows. Looks no further than it must."""
+    n_rows = 4 * n_clusters
+    while True:
+        n_distinct = len(np.unique(X[:n_rows], axis=0))
+        if n_distinct >= n_clusters:
+            return
+        if n_rows >= len(X):
+            raise InvalidInputError(
+                f"n_clusters={n_clusters} but X has only {n_distinct} distinct rows. Use at most {n_distinct}."
+            )
+        n_rows *= 8
+
+
+def check_fairness_weight(fairness_weight: Any, max_fairness_error: Any) -> float | None:
+    """Check the weight against the goal: a number ≥ 0, or None for "auto"."""
+    goal = check_number("max_fairness_error", max_fairness_error, lowest=0.0)
+    if isinstance(fairness_weight, str):
+        if fairness_weight != "auto":
+            raise InvalidInputError(f"fairness_weight={fairness_weight!r}, but a number ≥ 0 or 'auto' is needed.")
+        return None
+    weight = check_number("fairness_weight", fairness_weight, lowest=0.0)
+    if goal != DEFAULT_MAX_FAIRNESS_ERROR:
+        raise InvalidInputError(
+            f"fairness_weight={fairness_weight!r} and max_fairness_error={max_fairness_error!r} are both given, and they "
+            "contradict each other. Leave fairness_weight at 'auto' to reach the goal, or max_fairness_error at its "
+            "default to fix the weight."
+        )
+    return weight
+
+
+def check_number(name: str, value: Any, *, lowest: float, above: bool = False) -> float:
+    """Check that a value is a finite number at or above ``lowest`` (``above``: strictly)."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or value < lowest or (above and value == lowest):
+        relation = ">" if above else "≥"
+        raise InvalidInputError(f"{name}={value!r}, but a number {relation} {lowest:g} is needed.")
+    return float(value)
+
+
+def check_count(name: str, value: Any, *, lowest: int = 1) -> int:
+    """Check that a value is a whole number at or above ``lowest``."""
+    if not _is_whole(value) or value < lowest:
+        raise InvalidInputError(f"{name}={value!r}, but a whole number of at least {lowest} is needed.")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Check that a value is one of a few words."""
+    if value not in choices:
+        listed = " or ".join(repr(choice) for choice in choices)
+        raise InvalidInputError(f"{name}={value!r}, but {listed} is needed.")
+    return str(value)
+
+
+def check_same_length(name: str, values: AnyArray, n_samples: int) -> None:
+    """One value per row of X."""
+    if len(values) != n_samples:
+        raise InvalidInputError(f"{name} has {len(values)} rows but X has {n_samples}. Pass one value per row of X.")
+
+
+def check_centers(init: AnyArray, n_clusters: int, n_features: int) -> AnyArray:
+    """Starting centres of the right shape."""
+    if init.shape != (n_clusters, n_features):
+        raise InvalidInputError(
+            f"init has shape {init.shape}, but (n_clusters, n_features) = ({n_clusters}, {n_features}) is needed."
+        )
+    if not np.isfinite(init).all():
+        raise InvalidInputError("init has NaN or infinite values. Give finite starting centres.")
+    return init
+
+
+def resolve_threads(n_jobs: Any) -> int:
+    """Number of threads: None means every core this process may use, or OMP_NUM_THREADS where that is set."""
+    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
+        raise InvalidInputError(f"n_jobs={n_jobs!r}, but None, -1 (all cores) or a whole number of at least 1 is needed.")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+        return max(1, min(cores, int(limit))) if limit.isdigit() and int(limit) > 0 else cores
+    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

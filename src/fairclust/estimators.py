@@ -1,0 +1,456 @@
+"""The estimators: check, build the parts, fit, store. Everything they do a plain function does."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from . import checks
+from ._core import is_compiled
+from ._typing import AnyArray, FloatArray, IntArray
+from .errors import EmptyClusterWarning, FairclustWarning, FairnessGoalMissed, SlowKernelsWarning
+from .fairness import KLFairness
+from .fitting import FitResult, Settings, fit_once
+from .groups import Groups, encode_groups, encode_with_names, to_column
+from .layout import build_layout
+from .objectives import KMeansObjective, Objective
+from .search import search_weight
+from .seeding import starting_centers
+from .solvers import Bound, Dual, Solver
+from .sweep import InMemorySweep, State
+
+_said_slow = False
+
+
+class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """K-means with proportional representation: each group's share in every cluster is pulled towards a target.
+
+    "Fair" means just that: the make-up of the clusters. It says nothing about what is done with them.
+
+    Minimises ``F + fairness_weight · Σ_k KL(target ‖ shares in cluster k)``, where F is the sum of squared distances to
+    the clusters' means (Ziko et al., "Variational Fair Clustering", AAAI 2021).
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    fairness_weight : float or "auto", default="auto"
+        λ of the paper, a number ≥ 0; 0 is plain K-means. "auto": the smallest λ found that meets
+        ``max_fairness_error``. λ has the units of F: it grows with the data and with their scale.
+    max_fairness_error : float, default=0.01
+        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. With a number
+        as ``fairness_weight`` it is only reported on, and must stay at its default.
+    target_proportions : dict, array-like of shape (n_groups,) or None, default=None
+        Wanted share of each group, by name or in sorted group order. None: the data's own shares.
+    solver : {"dual", "bound"}, default="dual"
+        "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the paper, much slower.
+    lipschitz : float, default=2.0
+        L of the paper; "bound" only. It doubles whenever a step would raise the energy.
+    init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
+        Starting centres. Above 65,536 rows, k-means++ looks at a random sample of that size.
+    n_init : "auto" or int, default="auto"
+        Number of starts; the one with the lowest energy is kept. "auto": 1 for k-means++ and arrays, 10 for "random"
+        and callables.
+    max_iter : int, default=300
+        Most outer iterations per start.
+    tol : float, default=1e-4
+        Stop when the centres move less: Σ‖Δc‖² relative to the mean variance of the features, as in scikit-learn.
+        With ``solver="bound"``, relative change of the paper's energy.
+    assignments : {"hard", "soft"}, default="hard"
+        What the centres are the means of. "hard" reproduces the paper's tables (it is what its code does), "soft" is
+        what the paper writes.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    n_jobs : int or None, default=None
+        Threads. None: all cores that the process may use (or OMP_NUM_THREADS). The result does not depend on it.
+    verbose : int, default=0
+        1: a line per outer iteration.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centres for which the labels are the cheapest at the fitted prices.
+    prices_ : ndarray of shape (n_clusters, n_groups)
+        What a point of each group pays to enter each cluster, in units of the point costs.
+    temperature_ : float
+        Temperature of the soft assignments of :meth:`predict_proba`.
+    objective_ : float
+        Sum of squared distances of the rows to the means of their clusters.
+    energy_ : float
+        ``objective_ + fairness_weight_ · fairness_error_`` (with soft assignments, the relaxed energy).
+    energy_history_ : ndarray of shape (n_iter_,)
+        Energy after each outer iteration; it never rises.
+    fairness_error_ : float
+        Sum over clusters of KL(target ‖ shares), as in the paper's tables.
+    max_fairness_error_ : float
+        The same of the worst cluster.
+    balance_ : float
+        Smallest ratio between two groups' counts in a cluster.
+    proportions_ : ndarray of shape (n_clusters, n_groups)
+        Shares of the groups in each cluster.
+    group_names_ : ndarray of shape (n_groups,)
+        Names of the groups, sorted.
+    target_proportions_ : ndarray of shape (n_groups,)
+        The target that was used.
+    fairness_weight_ : float
+        The λ that was used.
+    fairness_goal_met_ : bool
+        Whether every cluster is within ``max_fairness_error``.
+    n_iter_, n_sweeps_ : int
+        Outer iterations of the chosen fit; passes over the point costs of all fits.
+    stop_reason_ : StopReason
+        Why the chosen fit stopped.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Time per outer iteration is O(n_samples · n_clusters · n_features), with two or three passes over the point costs.
+    Memory beyond the input is about 1.2 · n_samples · n_clusters · 4 bytes. The result is the same for any number of
+    threads. A group with target 0 is not counted for fairness, but takes room from the others. One group only, or
+    ``sensitive_features=None``, is plain K-means.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans
+    >>> from fairclust.datasets import make_synthetic
+    >>> data = make_synthetic()
+    >>> model = FairKMeans(2, max_fairness_error=0.01, random_state=0)
+    >>> model.fit(data.data, sensitive_features=data.sensitive_features).fairness_goal_met_
+    True
+    >>> model.proportions_.round(2)
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    # Class-level requests: with metadata routing on, sensitive_features travels through a Pipeline by itself.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012 - scikit-learn reads a plain dict
+    __metadata_request__predict = {"sensitive_features": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"sensitive_features": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        fairness_weight: float | str = "auto",
+        max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
+        target_proportions: Any = None,
+        solver: str = "dual",
+        lipschitz: float = 2.0,
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        assignments: str = "hard",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.fairness_weight = fairness_weight
+        self.max_fairness_error = max_fairness_error
+        self.target_proportions = target_proportions
+        self.solver = solver
+        self.lipschitz = lipschitz
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.assignments = assignments
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers; float32 stays float32. Data frames are fine. No scaling is needed, though features with large
+            values weigh more.
+        y : ignored
+        sensitive_features : array-like of shape (n_samples,) or None
+            Group of each row. None: plain K-means.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weight of each row; 2 is the same as the row twice.
+
+        Returns
+        -------
+        self : FairKMeans
+        """
+        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
+        solver = self._solver()
+        settings = self._settings()
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", accept_large_sparse=False)
+        n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        groups = self._groups(sensitive_features, len(X), weights)
+        checks.check_distinct_rows(X, n_clusters)
+        _say_if_slow()
+
+        layout = build_layout(groups.codes, groups.n_groups)
+        sweep = InMemorySweep(
+            layout, n_clusters, _in_cell_order(weights, layout.order), checks.resolve_threads(self.n_jobs)
+        )
+        problem = _Problem(KMeansObjective(X), sweep, KLFairness(groups.target), solver, settings)
+        random_state = check_random_state(self.random_state)
+        fits = []
+        for _ in range(self._n_starts()):
+            centers = starting_centers(X, n_clusters, self.init, random_state, weights)
+            fits.append(problem.fit_weight(weight, centers, self.max_fairness_error))
+        chosen = min(range(len(fits)), key=lambda i: fits[i].rank(self.max_fairness_error))
+        self._store(problem, groups, fits[chosen], sum(fit.n_sweeps for fit in fits))
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> IntArray:
+        """Fit, and return the labels."""
+        labels: IntArray = self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).labels_
+        return labels
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FloatArray:
+        """Fit, and return the distances to the centres."""
+        return self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).transform(X)
+
+    def predict(self, X: Any, sensitive_features: Any = None) -> IntArray:
+        """Label new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or None
+            Group of each row: the fitted prices then apply, so that a new sample of the same population comes out
+            close to the target. None: the nearest centre.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        sweep, price = self._sweep_for(X, sensitive_features)
+        sweep.assign(price)
+        return sweep.layout.to_user_order(sweep.labels)
+
+    def predict_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
+        """Soft assignments softmax(−(cost + price)/temperature_) of new rows, shape (n_samples, n_clusters).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or None
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        assignments : ndarray of shape (n_samples, n_clusters)
+            Rows sum to 1.
+        """
+        sweep, price = self._sweep_for(X, sensitive_features)
+        scale = 1.0 / self.temperature_
+        return sweep.soft_rows(State(scale, price * scale))
+
+    def transform(self, X: Any) -> FloatArray:
+        """Euclidean distances to the centres, shape (n_samples, n_clusters)."""
+        distances: FloatArray = euclidean_distances(self._validated(X), self.cluster_centers_)
+        return distances
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the sum of squared distances to the nearest centre: larger is better."""
+        X = self._validated(X)
+        nearest = self.transform(X).min(axis=1) ** 2
+        return -float(np.average(nearest, weights=sample_weight) * len(X) if sample_weight is not None else nearest.sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _validated(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        validated: FloatArray = validate_data(
+            self, X, dtype=[np.float64, np.float32], order="C", reset=False, accept_large_sparse=False
+        )
+        return validated
+
+    def _solver(self) -> Solver:
+        checks.check_choice("solver", self.solver, ("dual", "bound"))
+        lipschitz = checks.check_number("lipschitz", self.lipschitz, lowest=0.0, above=True)
+        return Dual() if self.solver == "dual" else Bound(lipschitz)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            max_iter=checks.check_count("max_iter", self.max_iter),
+            tol=checks.check_number("tol", self.tol, lowest=0.0),
+            assignments=checks.check_choice("assignments", self.assignments, ("hard", "soft")),
+            on_iteration=_print_iteration if self.verbose else None,
+        )
+
+    def _n_starts(self) -> int:
+        if isinstance(self.n_init, str) and self.n_init == "auto":
+            return 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
+        n_init = checks.check_count("n_init", self.n_init)
+        return 1 if not isinstance(self.init, str) and not callable(self.init) else n_init
+
+    def _groups(self, sensitive_features: Any, n_samples: int, weights: FloatArray | None) -> Groups:
+        if sensitive_features is None:
+            return Groups(np.zeros(n_samples, dtype=np.int32), np.array(["all"]), np.ones(1))
+        values = to_column(sensitive_features)
+        checks.check_same_length("sensitive_features", values, n_samples)
+        groups = encode_groups(values, target_proportions=self.target_proportions, weights=weights)
+        if groups.n_groups == 1:
+            warnings.warn(
+                f"sensitive_features has one group only ({groups.names[0]!r}), so every clustering has the right "
+                "make-up: this is plain clustering.",
+                FairclustWarning,
+                stacklevel=3,
+            )
+        return groups
+
+    def _store(self, problem: _Problem, groups: Groups, fit: _WeightedFit, n_sweeps: int) -> None:
+        result, masses = fit.result, fit.result.masses
+        errors = problem.fairness.value(masses)
+        sizes = masses.sum(axis=1, keepdims=True)
+        self.labels_ = problem.sweep.layout.to_user_order(result.labels)
+        self.cluster_centers_ = result.parameters
+        self.prices_ = result.state.price
+        self.temperature_ = 1.0 / result.state.scale
+        self.objective_ = result.objective
+        self.energy_ = result.energy
+        self.energy_history_ = result.energy_history
+        self.fairness_error_ = float(errors.sum())
+        self.max_fairness_error_ = float(errors.max())
+        self.proportions_ = np.divide(masses, sizes, out=np.zeros_like(masses), where=sizes > 0)
+        self.balance_ = _balance(masses)
+        self.group_names_ = groups.names
+        self.target_proportions_ = groups.target
+        self.fairness_weight_ = fit.weight
+        self.fairness_goal_met_ = bool(self.max_fairness_error_ <= self.max_fairness_error)
+        self.n_iter_ = result.n_iter
+        self.n_sweeps_ = n_sweeps
+        self.stop_reason_ = result.stop_reason
+        if self.fairness_weight == "auto" and not self.fairness_goal_met_:
+            warnings.warn(
+                f"max_fairness_error={self.max_fairness_error:g} was not reached: the worst cluster is at "
+                f"{self.max_fairness_error_:.3g} (fairness_weight_={self.fairness_weight_:.3g}). Allow a larger error, "
+                "fewer clusters or more starts (n_init).",
+                FairnessGoalMissed,
+                stacklevel=3,
+            )
+        n_empty = int((sizes <= 0).sum())
+        if n_empty:
+            warnings.warn(
+                f"{n_empty} of {len(sizes)} clusters are empty: fewer than n_clusters={len(sizes)} rows with weight "
+                "differ. Use fewer clusters.",
+                EmptyClusterWarning,
+                stacklevel=3,
+            )
+
+    def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
+        """A sweep over new rows with the fitted centres, and the prices that apply."""
+        X = self._validated(X)
+        price = self.prices_
+        if sensitive_features is None:
+            codes, price = np.zeros(len(X), dtype=np.int32), np.zeros((len(price), 1))
+        else:
+            values = to_column(sensitive_features)
+            checks.check_same_length("sensitive_features", values, len(X))
+            codes = encode_with_names(values, self.group_names_)
+        sweep = InMemorySweep(
+            build_layout(codes, price.shape[1]), len(price), n_threads=checks.resolve_threads(self.n_jobs)
+        )
+        KMeansObjective(X).fill(sweep, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
+        return sweep, price
+
+
+class _WeightedFit:
+    """A fit and its weight."""
+
+    def __init__(self, result: FitResult, weight: float, worst_error: float, n_sweeps: int) -> None:
+        self.result = result
+        self.weight = weight
+        self.worst_error = worst_error
+        self.n_sweeps = n_sweeps
+
+    def rank(self, goal: float) -> tuple[bool, float]:
+        """Fits that meet the goal first, then the cheapest."""
+        return (self.worst_error > goal, self.result.energy)
+
+
+class _Problem:
+    """The parts of a fit, put together."""
+
+    def __init__(
+        self, objective: Objective, sweep: InMemorySweep, fairness: KLFairness, solver: Solver, settings: Settings
+    ) -> None:
+        self.objective = objective
+        self.sweep = sweep
+        self.fairness = fairness
+        self.solver = solver
+        self.settings = settings
+
+    def fit_weight(self, weight: float | None, centers: FloatArray, goal: float) -> _WeightedFit:
+        """Fit at a weight, or (None) at the smallest weight that meets the goal."""
+        if self.sweep.n_groups == 1:
+            weight = 0.0
+        if weight is not None:
+            result = self._fit(weight, centers)
+            return _WeightedFit(result, weight, self._worst(result), result.n_sweeps)
+
+        def fit_from(weight: float, start: FitResult | None) -> FitResult:
+            if start is None:
+                return self._fit(weight, centers)
+            return self._fit(weight, start.parameters, start.state if start.state.pull.any() else None)
+
+        # A weight at which the fairness of one cluster is worth as much as moving its points by their gap.
+        first = max(self.sweep.total * self._first_gap(centers) / self.sweep.n_clusters, 1e-12)
+        found = search_weight(fit_from, self._worst, goal, first)
+        return _WeightedFit(found.fit, found.weight, self._worst(found.fit), found.n_sweeps)
+
+    def _fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> FitResult:
+        weights = np.full(self.sweep.n_clusters, weight)
+        return fit_once(
+            self.objective, self.sweep, self.fairness, weights, self.solver, parameters, self.settings, state
+        )
+
+    def _worst(self, result: FitResult) -> float:
+        return float(self.fairness.value(result.masses).max())
+
+    def _first_gap(self, centers: FloatArray) -> float:
+        self.objective.fill(self.sweep, centers)
+        return self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_groups))).gap
+
+
+def _balance(masses: FloatArray) -> float:
+    if masses.shape[1] == 1:
+        return 1.0
+    largest = masses.max(axis=1)
+    ratios = np.divide(masses.min(axis=1), largest, out=np.zeros_like(largest), where=largest > 0)
+    return float(ratios.min())
+
+
+def _in_cell_order(weights: FloatArray | None, order: IntArray) -> FloatArray | None:
+    return None if weights is None else np.ascontiguousarray(weights[order])
+
+
+def _print_iteration(n_iter: int, energy: float) -> None:
+    print(f"iteration {n_iter}: energy {energy:.6g}", flush=True)
+
+
+def _say_if_slow() -> None:
+    global _said_slow
+    if not is_compiled and not _said_slow:
+        _said_slow = True
+        warnings.warn(
+            "fairclust's compiled kernels are absent, so NumPy does the work: same results, slower. "
+            "Install a C++ compiler and reinstall fairclust to get them.",
+            SlowKernelsWarning,
+            stacklevel=3,
+        )

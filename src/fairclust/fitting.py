@@ -1,0 +1,244 @@
+"""The outer loop: point costs → solver → labels → parameters, until nothing moves. The same for every objective.
+
+The energy of a labelling is ``F(labels) + Σ_k weight_k · fairness_k(labels)``. A proposal that does not lower it is not
+taken, so the history falls strictly.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ._typing import FloatArray, IntArray
+from .objectives import Objective
+from .solvers import FairnessTerm, Solution, Solver
+from .sweep import HardAnswer, InMemorySweep, State
+
+_ROUNDING = 1e-9
+_PLAIN_TEMPERATURE = 0.05  # of soft assignments without a fairness term, in mean gaps
+
+
+class StopReason(str, enum.Enum):
+    """Why a fit stopped. Each member is also a word: ``model.stop_reason_ == "labels unchanged"``."""
+
+    LABELS_UNCHANGED = "labels unchanged"
+    SETTLED = "parameters moved less than tol"
+    ENERGY_SETTLED = "energy changed less than tol"
+    NO_IMPROVEMENT = "no proposal lowered the energy"
+    MAX_ITER = "max_iter reached"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the outer loop runs."""
+
+    max_iter: int = 300
+    tol: float = 1e-4
+    assignments: str = "hard"
+    on_iteration: Callable[[int, float], None] | None = None
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit found. Labels are in cell order, and are argmin(a + price) at these parameters."""
+
+    labels: IntArray
+    parameters: FloatArray
+    state: State
+    masses: FloatArray
+    objective: float
+    energy: float
+    energy_history: FloatArray = field(default_factory=lambda: np.zeros(0))
+    n_iter: int = 0
+    n_sweeps: int = 0
+    stop_reason: StopReason = StopReason.MAX_ITER
+
+
+def fit_once(
+    objective: Objective,
+    sweep: InMemorySweep,
+    fairness: FairnessTerm,
+    weight: FloatArray,
+    solver: Solver,
+    parameters: FloatArray,
+    settings: Settings,
+    state: State | None = None,
+) -> FitResult:
+    """Fit from one start.
+
+    Parameters
+    ----------
+    objective, sweep, fairness, solver
+        The parts: what the points cost, who answers, what fairness means, who solves.
+    weight : ndarray of shape (n_clusters,)
+        Weight of each cluster's fairness. Zero everywhere: plain clustering.
+    parameters : ndarray
+        Where to start: centres, for K-means.
+    settings : Settings
+        When to stop.
+    state : State or None
+        Prices to start from, when the start is the end of a similar fit.
+
+    Returns
+    -------
+    result : FitResult
+    """
+    n_before = sweep.n_sweeps
+    if not weight.any() or sweep.n_groups == 1:
+        solver = _Plain()
+    elif settings.assignments == "soft":
+        return _fit_soft(objective, sweep, fairness, weight, solver, parameters, settings, state)
+    objective.fill(sweep, parameters)
+    best: FitResult | None = None
+    history: list[float] = []
+    reason, is_last, relaxed = StopReason.MAX_ITER, False, np.inf
+    for n_iter in range(1, settings.max_iter + 1):
+        to_beat = np.inf if best is None else best.energy
+        solution = solver.solve(sweep, fairness, weight, state, to_beat)
+        state = solution.state
+        hard = solution.hard or sweep.assign(state.price)
+        labels = sweep.labels.copy()
+        if best is not None:
+            if np.array_equal(labels, best.labels):
+                reason = StopReason.LABELS_UNCHANGED if not is_last else reason
+                best = replace(best, parameters=parameters, state=state)
+                break
+            if hard.cost + _penalty(fairness, weight, hard.masses) > to_beat + _ROUNDING * abs(to_beat):
+                reason = StopReason.NO_IMPROVEMENT
+                break
+        masses = _refill(objective, sweep, parameters, labels, hard)
+        moved_to = objective.parameters(sweep, labels, masses.sum(axis=1))
+        value = objective.fill(sweep, moved_to, labels)
+        energy = value + _penalty(fairness, weight, masses)
+        if best is not None and energy >= best.energy:
+            reason = StopReason.NO_IMPROVEMENT
+            break
+        history.append(energy)
+        best = FitResult(labels, parameters, state, masses, value, energy)
+        if settings.on_iteration is not None:
+            settings.on_iteration(n_iter, energy)
+        if is_last:
+            break
+        if solver.rests_on_energy:
+            if n_iter > 2 and _is_settled(relaxed, solution, settings.tol, fairness, weight):
+                reason = StopReason.ENERGY_SETTLED
+                break
+            relaxed = solution.energy if solution.energy is not None else np.inf
+        elif objective.movement(parameters, moved_to) <= settings.tol:
+            # One more round, so that the labels fit the parameters that are handed out.
+            reason, is_last = StopReason.SETTLED, True
+        parameters = moved_to
+    assert best is not None
+    return replace(
+        best, energy_history=np.array(history), n_iter=len(history), n_sweeps=sweep.n_sweeps - n_before, stop_reason=reason
+    )
+
+
+def _fit_soft(
+    objective: Objective,
+    sweep: InMemorySweep,
+    fairness: FairnessTerm,
+    weight: FloatArray,
+    solver: Solver,
+    parameters: FloatArray,
+    settings: Settings,
+    state: State | None,
+) -> FitResult:
+    """The same loop with soft assignments, as the paper writes it: the relaxed energy falls."""
+    n_before = sweep.n_sweeps
+    objective.fill(sweep, parameters)
+    energy, history, reason = np.inf, [], StopReason.MAX_ITER
+    for n_iter in range(1, settings.max_iter + 1):
+        proposal = solver.solve(sweep, fairness, weight, state).state
+        answer = sweep(proposal)
+        moved_to = objective.soft_parameters(sweep, proposal, answer.masses.sum(axis=1))
+        reached = objective.soft_value(answer, parameters, moved_to) + _penalty(fairness, weight, answer.masses)
+        if reached >= energy:
+            reason = StopReason.NO_IMPROVEMENT
+            break
+        change, energy, state = energy - reached, reached, proposal
+        history.append(energy)
+        if settings.on_iteration is not None:
+            settings.on_iteration(n_iter, energy)
+        movement = objective.movement(parameters, moved_to)
+        parameters = moved_to
+        objective.fill(sweep, parameters)
+        if movement <= settings.tol or change <= settings.tol * _scale(energy, fairness, weight) * 1e-2:
+            reason = StopReason.SETTLED
+            break
+    assert state is not None
+    hard = sweep.assign(state.price)
+    labels = sweep.labels.copy()
+    masses = _refill(objective, sweep, parameters, labels, hard)
+    means = objective.parameters(sweep, labels, masses.sum(axis=1))
+    value = objective.fill(sweep, means, labels)
+    return FitResult(
+        labels, parameters, state, masses, value, energy,
+        np.array(history), len(history), sweep.n_sweeps - n_before, reason,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """No fairness: every price is zero. Plain clustering goes through the same loop."""
+
+    rests_on_energy: bool = False
+
+    def solve(
+        self,
+        sweep: InMemorySweep,
+        fairness: FairnessTerm,
+        weight: FloatArray,
+        start: State | None = None,
+        to_beat: float = np.inf,
+    ) -> Solution:
+        price = np.zeros((sweep.n_clusters, sweep.n_groups))
+        hard = sweep.assign(price)
+        gap = _PLAIN_TEMPERATURE * hard.gap
+        return Solution(State(1.0 / gap if gap > 0 else 1.0, price), hard=hard)
+
+
+def _penalty(fairness: FairnessTerm, weight: FloatArray, masses: FloatArray) -> float:
+    return float(weight @ fairness.value(masses)) if weight.any() else 0.0
+
+
+def _scale(energy: float, fairness: FairnessTerm, weight: FloatArray) -> float:
+    """Size of the paper's energy: its Eq. (3) has the cross-entropy, which the KL energy lacks by a constant."""
+    return abs(energy + float(weight.sum()) * fairness.entropy)
+
+
+def _is_settled(before: float, now: Solution, tol: float, fairness: FairnessTerm, weight: FloatArray) -> bool:
+    return now.energy is not None and abs(now.energy - before) <= tol * _scale(now.energy, fairness, weight)
+
+
+def _refill(
+    objective: Objective, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, hard: HardAnswer
+) -> FloatArray:
+    """Give every empty cluster the point that is served worst (IN/OUT labels); return the masses after that."""
+    empty = np.flatnonzero(hard.masses.sum(axis=1) <= 0)
+    if not len(empty):
+        return hard.masses
+    masses = hard.masses.copy()
+    group = np.repeat(np.arange(sweep.n_groups), _cell_sizes(sweep))
+    spare = iter(objective.farthest(sweep, parameters, labels, sweep.layout.n_samples))
+    for cluster in empty:
+        for point in spare:
+            mass = 1.0 if sweep.weights is None else float(sweep.weights[point])
+            if mass > 0 and masses[labels[point]].sum() > mass:
+                masses[labels[point], group[point]] -= mass
+                masses[cluster, group[point]] += mass
+                labels[point] = cluster
+                break
+    return masses
+
+
+def _cell_sizes(sweep: InMemorySweep) -> IntArray:
+    layout = sweep.layout
+    points = np.add.reduceat(layout.size, layout.chunk[:-1])
+    return np.bincount(layout.chunk_cell, weights=points, minlength=layout.n_cells).astype(int)

@@ -1,0 +1,250 @@
+"""Columns of sensitive features → codes, names, target. The only place that knows what a data frame is.
+
+Groups are named, sorted and stable: code j is the j-th name in sorted order, whatever order the rows come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from ._typing import AnyArray, FloatArray, IntArray
+from .errors import InvalidInputError
+
+_PROBE = 1 << 14  # rows looked at first for the names of the groups
+_FEW = 64  # up to so many names, comparing with each is faster than sorting
+
+
+@dataclass(frozen=True)
+class Groups:
+    """One sensitive attribute of every point.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,), int32
+        Group of each point.
+    names : ndarray of shape (n_groups,)
+        The groups' names, sorted.
+    target : ndarray of shape (n_groups,)
+        The wanted share of each group in every cluster.
+    """
+
+    codes: IntArray
+    names: AnyArray
+    target: FloatArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.names)
+
+
+def encode_groups(
+    sensitive_features: Any,
+    *,
+    target_proportions: Mapping[Any, float] | Sequence[float] | FloatArray | None = None,
+    weights: FloatArray | None = None,
+    argument: str = "sensitive_features",
+) -> Groups:
+    """Encode one sensitive attribute and its target.
+
+    Parameters
+    ----------
+    sensitive_features : array-like or series of shape (n_samples,)
+        One value per point. NumPy arrays, lists, pandas, polars and pyarrow columns.
+    target_proportions : mapping, sequence or None
+        Shares by group name, or in sorted group order. None: the data's own shares.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the data's shares.
+    argument : str
+        How messages call the values.
+
+    Returns
+    -------
+    groups : Groups
+    """
+    values = to_column(sensitive_features, argument)
+    names, codes = _factorize(values, argument)
+    mass = np.bincount(codes, weights=weights, minlength=len(names)).astype(float)
+    if mass.sum() <= 0:
+        raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
+    return Groups(codes, names, _target(target_proportions, names, mass))
+
+
+def encode_with_names(sensitive_features: Any, names: AnyArray, argument: str = "sensitive_features") -> IntArray:
+    """Encode values by names that are known already; a value that is not among them is an error."""
+    found, codes = _factorize(to_column(sensitive_features, argument), argument)
+    known = {name: code for code, name in enumerate(names.tolist())}
+    unknown = [name for name in found.tolist() if name not in known]
+    if unknown:
+        raise InvalidInputError(
+            f"{argument} has {_listed(unknown)}, which fit() did not see. Known groups: {_listed(names.tolist())}."
+        )
+    table = np.array([known[name] for name in found.tolist()], dtype=np.int32)
+    return table[codes]
+
+
+def to_column(values: Any, argument: str = "sensitive_features") -> AnyArray:
+    """One column as a 1-D NumPy array; a data frame or 2-D array must have just one column."""
+    native = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        if native.shape[1] != 1:
+            raise InvalidInputError(_one_column_only(argument, native.shape[1]))
+        native = native[native.columns[0]]
+    array = _from_series(native) if isinstance(native, nw.Series) else _to_array(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2:
+        raise InvalidInputError(_one_column_only(argument, array.shape[1]))
+    if array.ndim != 1:
+        raise InvalidInputError(f"{argument} must be one column of values, but has shape {array.shape}.")
+    return array
+
+
+def _one_column_only(argument: str, n_columns: int) -> str:
+    return (
+        f"{argument} has {n_columns} columns, and one sensitive attribute at a time is supported. "
+        "Pass one column, or join the columns into one (for example 'F/young')."
+    )
+
+
+def _from_series(series: nw.Series[Any]) -> AnyArray:
+    missing = series.is_null().to_numpy()
+    array = series.to_numpy()
+    if missing.any():
+        array = np.asarray(array, dtype=object).copy()
+        array[missing] = None
+    return array
+
+
+def _to_array(values: Any) -> AnyArray:
+    if isinstance(values, np.ndarray):
+        return values
+    array = np.asarray(values)
+    # A list that mixes text with None or numbers: keep what the user typed instead of NumPy's common text type.
+    if array.dtype.kind in "US" and any(not isinstance(v, str) for v in values):
+        array = np.asarray(values, dtype=object)
+    return array
+
+
+def _factorize(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
+    """Sorted names and the code of every value."""
+    missing = _missing(values)
+    if missing.any():
+        raise InvalidInputError(
+            f"{argument} has missing values in {_rows(np.flatnonzero(missing))}. "
+            "Drop these rows, or give them a group of their own."
+        )
+    if values.dtype == object:
+        return _factorize_objects(values, argument)
+    names = np.unique(values[:_PROBE])
+    codes = np.full(len(values), -1, dtype=np.int32)
+    if len(names) <= _FEW:
+        for code, name in enumerate(names):
+            codes[values == name] = code
+        if codes.min(initial=0) >= 0:
+            return names, codes
+    names, inverse = np.unique(values, return_inverse=True)
+    return names, inverse.reshape(-1).astype(np.int32)
+
+
+def _factorize_objects(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
+    seen: dict[Any, int] = {}
+    try:
+        first = np.fromiter((seen.setdefault(value, len(seen)) for value in values), dtype=np.int32, count=len(values))
+    except TypeError as error:
+        raise InvalidInputError(f"{argument} must hold plain values such as text or numbers ({error}).") from error
+    listed = list(seen)
+    try:
+        order = sorted(range(len(listed)), key=lambda i: listed[i])
+    except TypeError:  # mixed types have no order of their own
+        order = sorted(range(len(listed)), key=lambda i: (type(listed[i]).__name__, str(listed[i])))
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    ordered = [listed[i] for i in order]
+    if all(isinstance(name, str) for name in ordered):
+        return np.array(ordered, dtype=str), rank[first]
+    names = np.empty(len(ordered), dtype=object)
+    names[:] = ordered
+    return names, rank[first]
+
+
+def _missing(values: AnyArray) -> AnyArray:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype == object:
+        # NaN, NaT and pandas' NA are the values that do not equal themselves.
+        return np.fromiter((v is None or _unequal_to_itself(v) for v in values), dtype=bool, count=len(values))
+    return np.zeros(len(values), dtype=bool)
+
+
+def _unequal_to_itself(value: Any) -> bool:
+    try:
+        return bool(value != value)  # noqa: PLR0124
+    except (TypeError, ValueError):  # pandas.NA refuses to be a bool
+        return True
+
+
+def _target(wanted: Any, names: AnyArray, mass: FloatArray) -> FloatArray:
+    shares = mass / mass.sum()
+    if wanted is None:
+        return shares
+    target = _target_by_name(wanted, names) if isinstance(wanted, Mapping) else _target_in_order(wanted, names)
+    if not np.isfinite(target).all() or (target < 0).any():
+        raise InvalidInputError(f"target_proportions must be shares between 0 and 1, but holds {wanted!r}.")
+    if abs(target.sum() - 1.0) > 1e-6:
+        raise InvalidInputError(
+            f"target_proportions adds up to {target.sum():.6g}, not 1: {wanted!r}. Divide each share by that sum."
+        )
+    impossible = np.flatnonzero((target > 0) & (mass <= 0))
+    if len(impossible):
+        raise InvalidInputError(
+            f"target_proportions gives {target[impossible[0]]:.2f} to group {names[impossible[0]]!r}, which has no "
+            "weight in the data, so no clustering can reach it. Set its share to 0."
+        )
+    return target / target.sum()
+
+
+def _target_by_name(wanted: Mapping[Any, float], names: AnyArray) -> FloatArray:
+    listed = names.tolist()
+    by_text = {str(name): name for name in listed}
+    shares = {name if name in listed else by_text.get(str(name), name): share for name, share in wanted.items()}
+    unknown = [name for name in shares if name not in listed]
+    if unknown:
+        raise InvalidInputError(
+            f"target_proportions names {_listed(unknown)}, but the groups are {_listed(listed)}. "
+            "Use the groups' names as they are in sensitive_features."
+        )
+    absent = [name for name in listed if name not in shares]
+    if absent:
+        raise InvalidInputError(
+            f"target_proportions has no share for {_listed(absent)}. Give every group a share (0 is allowed)."
+        )
+    return np.array([float(shares[name]) for name in listed])
+
+
+def _target_in_order(wanted: Any, names: AnyArray) -> FloatArray:
+    target = np.asarray(wanted, dtype=float)
+    if target.shape != (len(names),):
+        raise InvalidInputError(
+            f"target_proportions has shape {target.shape}, but there are {len(names)} groups: {_listed(names.tolist())}. "
+            "Give one share per group, in this order, or a dict {group: share}."
+        )
+    return target
+
+
+def _listed(names: Sequence[Any]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _rows(rows: IntArray) -> str:
+    shown = ", ".join(str(row) for row in rows[:2])
+    word = "row" if len(rows) == 1 else "rows"
+    return f"{word} {shown}" if len(rows) <= 2 else f"{word} {shown} and {len(rows) - 2} more"

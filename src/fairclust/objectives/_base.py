@@ -1,0 +1,39 @@
+"""What an objective is: it knows the points, and turns labels into point costs. The N×K world."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from .._typing import FloatArray, IntArray
+from ..sweep import Answer, InMemorySweep, State
+
+
+class Objective(Protocol):
+    """A clustering objective F with a majoriser Σ_p s_p·a_p: Table 1 of the paper.
+
+    *Parameters* are what the point costs depend on: centres for K-means and K-median. Labels are in cell order.
+    """
+
+    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+        """Return the parameters that suit these labels best."""
+        ...
+
+    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Return the parameters that suit the soft assignments of this state best."""
+        ...
+
+    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+        """Write the point costs into the sweep; return F of the labels (0 without labels)."""
+        ...
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """F of the soft assignments behind ``answer`` (given at the old parameters), at the new parameters."""
+        ...
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """How far the parameters moved, in units that ``tol`` is given in."""
+        ...
+
+    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
+        """Positions (cell order) of the points that their cluster serves worst, worst first."""
+        ...

@@ -1,0 +1,82 @@
+"""K-means: squared euclidean distances to the clusters' means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._core import kernels
+from .._typing import FloatArray, IntArray
+from ..sweep import Answer, InMemorySweep, State
+
+_SQUARED_EUCLIDEAN = 0
+_ROWS = 1 << 16
+
+
+class KMeansObjective:
+    """Σ_p ‖x_p − c_k(p)‖², with a_pk = ‖x_p − c_k‖² and c_k the mean of cluster k.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        float32 or float64, C-contiguous, in the user's order.
+    """
+
+    def __init__(self, X: FloatArray) -> None:
+        self.X = X
+        self._variance = _mean_variance(X)
+
+    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+        """Means of the clusters; an empty cluster's mean is zero."""
+        sums = kernels.label_sums(sweep.plan, self.X, labels, sweep.weights, sweep.n_clusters, sweep.n_threads)
+        return self._means(sums, sizes)
+
+    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Means weighted by the soft assignments."""
+        pull = np.ascontiguousarray(state.pull.T, dtype=np.float64)
+        sums = kernels.soft_sums(sweep.plan, sweep.excess, self.X, sweep.weights, state.scale, pull, sweep.n_threads)
+        return self._means(sums, sizes)
+
+    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+        """Squared distances to the centres."""
+        sweep.base_cost, value = kernels.distances(
+            sweep.plan, _SQUARED_EUCLIDEAN, self.X, parameters, labels, sweep.weights, sweep.excess, sweep.n_threads
+        )
+        return float(value)
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
+        moved = ((new.astype(float) - old.astype(float)) ** 2).sum(axis=1)
+        return answer.cost - float(answer.masses.sum(axis=1) @ moved)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
+        moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
+        return moved / self._variance if self._variance > 0 else 0.0
+
+    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
+        """Points farthest from their centre."""
+        distance = np.empty(len(labels))
+        for rows in _slices(len(labels)):
+            difference = self.X[sweep.layout.order[rows]] - parameters[labels[rows]]
+            distance[rows] = (difference.astype(float) ** 2).sum(axis=1)
+        if sweep.weights is not None:
+            distance[sweep.weights == 0] = -1.0
+        return np.argsort(-distance, kind="stable")[:count]
+
+    def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
+        means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
+        return np.ascontiguousarray(means, dtype=self.X.dtype)
+
+
+def _mean_variance(X: FloatArray) -> float:
+    """Mean over the features of their variance, in double precision and without a copy of X."""
+    mean = sum(X[rows].sum(axis=0, dtype=float) for rows in _slices(len(X))) / len(X)
+    squares = sum(((X[rows] - mean) ** 2).sum(axis=0) for rows in _slices(len(X)))
+    return float(np.mean(squares) / len(X))
+
+
+def _slices(n_rows: int) -> Iterator[slice]:
+    for first in range(0, n_rows, _ROWS):
+        yield slice(first, min(first + _ROWS, n_rows))
