@@ -16,7 +16,7 @@ from ._core import is_compiled
 from ._typing import AnyArray, FloatArray, IntArray
 from .errors import EmptyClusterWarning, FairclustWarning, FairnessGoalMissed, SlowKernelsWarning
 from .fairness import KLFairness
-from .fitting import FitResult, Settings, fit_once
+from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once
 from .groups import Groups, encode_groups, encode_with_names, to_column
 from .layout import build_layout
 from .objectives import KMeansObjective, Objective
@@ -199,7 +199,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         layout = build_layout(groups.codes, groups.n_groups)
         sweep = InMemorySweep(
-            layout, n_clusters, _in_cell_order(weights, layout.order), checks.resolve_threads(self.n_jobs)
+            layout, n_clusters, None if weights is None else layout.to_visiting_order(weights), checks.resolve_threads(self.n_jobs)
         )
         problem = _Problem(KMeansObjective(X), sweep, KLFairness(groups.target), solver, settings)
         random_state = check_random_state(self.random_state)
@@ -416,9 +416,10 @@ class _Problem:
 
     def _fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> FitResult:
         weights = np.full(self.sweep.n_clusters, weight)
-        return fit_once(
-            self.objective, self.sweep, self.fairness, weights, self.solver, parameters, self.settings, state
-        )
+        parts = (self.objective, self.sweep, self.fairness, weights, self.solver, parameters, self.settings)
+        if state is None and isinstance(self.solver, Dual):
+            return fit_coarse_to_fine(*parts)
+        return fit_once(*parts, state)
 
     def _worst(self, result: FitResult) -> float:
         return float(self.fairness.value(result.masses).max())
@@ -434,10 +435,6 @@ def _balance(masses: FloatArray) -> float:
     largest = masses.max(axis=1)
     ratios = np.divide(masses.min(axis=1), largest, out=np.zeros_like(largest), where=largest > 0)
     return float(ratios.min())
-
-
-def _in_cell_order(weights: FloatArray | None, order: IntArray) -> FloatArray | None:
-    return None if weights is None else np.ascontiguousarray(weights[order])
 
 
 def _print_iteration(n_iter: int, energy: float) -> None:

@@ -1,8 +1,9 @@
-"""Where the points lie: cell order, blocks and chunks. Built once per fit, shared by every pass over the data.
+"""Where the points lie: visiting order, blocks and chunks. Built once per fit, shared by every pass over the data.
 
-Points are visited sorted by *cell* (the group, or the combination of groups, that a point belongs to), in the user's
-order within a cell. Blocks of 64 points and chunks of blocks never straddle two cells, and depend on the data alone: so
-a chunk's pull is one vector, and a sum over chunks in order is the same for any number of threads.
+The rows are cut into *stretches* that fit in a core's cache. Within a stretch points are visited sorted by *cell* (the
+group, or the combination of groups, that a point belongs to). Blocks of 64 points and chunks of blocks lie within one
+stretch and one cell, and depend on the data alone: so a chunk's pull is one vector, memory is read in order, and a sum
+over chunks in order is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import numpy as np
 from ._typing import AnyArray, IntArray
 
 BLOCK = 64
-_SMALLEST_CHUNK = 2048  # points; below this a thread costs more than it saves
-_MOST_CHUNKS = 1024  # bounds the room that the chunks' partial tables take
+_STRETCH = 8192  # rows
+_ROWS_PER_CELL = 2048  # of a stretch, on average: fewer would leave many blocks half empty
+_MOST_STRETCHES = 1024  # bounds the room that the chunks' partial tables take
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Cell order, its blocks and its chunks.
+    """Visiting order, its blocks and its chunks.
 
     Attributes
     ----------
     order : ndarray of shape (n_samples,), int32
-        Position in cell order → row of X.
+        Position in visiting order → row of X.
     start, size : ndarray of shape (n_blocks,)
         First position and number of points of each block.
     chunk : ndarray of shape (n_chunks + 1,)
@@ -53,39 +55,47 @@ class Layout:
         """Number of blocks."""
         return len(self.start)
 
-    def to_cell_order(self, values: AnyArray) -> AnyArray:
-        """Rows in the user's order → rows in cell order."""
-        return values[self.order]
+    @property
+    def cells(self) -> IntArray:
+        """Cell of each point, in visiting order."""
+        return np.repeat(self.chunk_cell, np.add.reduceat(self.size, self.chunk[:-1]))
+
+    def to_visiting_order(self, values: AnyArray) -> AnyArray:
+        """Rows in the user's order → rows in visiting order."""
+        return np.ascontiguousarray(values[self.order])
 
     def to_user_order(self, values: AnyArray) -> AnyArray:
-        """Rows in cell order → rows in the user's order."""
+        """Rows in visiting order → rows in the user's order."""
         result = np.empty_like(values)
         result[self.order] = values
         return result
 
 
 def build_layout(codes: IntArray, n_cells: int) -> Layout:
-    """Sort points by cell and cut them into blocks and chunks."""
-    small = np.uint8 if n_cells <= 256 else np.uint16 if n_cells <= 65536 else np.int64
-    order = np.argsort(codes.astype(small), kind="stable").astype(np.int32)
-    counts = np.bincount(codes, minlength=n_cells)
-    cell_start = np.concatenate(([0], np.cumsum(counts)))
-    blocks_per_chunk = max(_SMALLEST_CHUNK, -(-len(codes) // _MOST_CHUNKS)) // BLOCK + 1
-    start, size, chunk, chunk_cell = [], [], [0], []
-    n_blocks = 0
-    for cell in np.flatnonzero(counts):
-        first = np.arange(cell_start[cell], cell_start[cell + 1], BLOCK, dtype=np.int64)
-        start.append(first)
-        size.append(np.minimum(cell_start[cell + 1] - first, BLOCK).astype(np.int32))
-        borders = np.append(np.arange(blocks_per_chunk, len(first), blocks_per_chunk), len(first)) + n_blocks
-        chunk.extend(borders.tolist())
-        chunk_cell.extend([cell] * len(borders))
-        n_blocks += len(first)
+    """Cut the rows into stretches, sort each by cell, and cut it into chunks of blocks."""
+    n_rows = len(codes)
+    stretch = max(_STRETCH, _ROWS_PER_CELL * n_cells, -(-n_rows // _MOST_STRETCHES))
+    small = codes.astype(np.uint8 if n_cells <= 256 else np.uint16 if n_cells <= 65536 else np.int64)
+    order = np.empty(n_rows, dtype=np.int32)
+    counts = []  # points of each (stretch, cell)
+    for first in range(0, n_rows, stretch):
+        part = small[first : first + stretch]
+        order[first : first + stretch] = np.argsort(part, kind="stable") + first
+        counts.append(np.bincount(part, minlength=n_cells))
+    points = np.concatenate(counts)
+    present = np.flatnonzero(points)
+    points = points[present]
+    n_blocks = -(-points // BLOCK)
+    chunk = np.concatenate(([0], np.cumsum(n_blocks)))
+    # A block's place within its chunk gives its first position and its size.
+    place = (np.arange(chunk[-1]) - np.repeat(chunk[:-1], n_blocks)) * BLOCK
+    start = np.repeat(np.cumsum(points) - points, n_blocks) + place
+    size = np.minimum(np.repeat(points, n_blocks) - place, BLOCK)
     return Layout(
         order=order,
-        start=np.concatenate(start),
-        size=np.concatenate(size),
-        chunk=np.asarray(chunk, dtype=np.int64),
-        chunk_cell=np.asarray(chunk_cell, dtype=np.int32),
+        start=start.astype(np.int64),
+        size=size.astype(np.int32),
+        chunk=chunk.astype(np.int64),
+        chunk_cell=(present % n_cells).astype(np.int32),
         n_cells=n_cells,
     )

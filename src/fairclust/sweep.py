@@ -13,7 +13,7 @@ import numpy as np
 
 from ._core import kernels
 from ._typing import FloatArray, IntArray
-from .layout import BLOCK, Layout
+from .layout import BLOCK, Layout, build_layout
 
 _CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
 
@@ -91,11 +91,11 @@ class InMemorySweep:
     Parameters
     ----------
     layout : Layout
-        Cell order of the points.
+        Where the points lie.
     n_clusters : int
         Number of clusters.
     weights : ndarray of shape (n_samples,) or None
-        Sample weights in cell order, float64.
+        Sample weights in visiting order, float64.
     n_threads : int
         Threads to use; no answer depends on it.
 
@@ -106,7 +106,7 @@ class InMemorySweep:
     base_cost : float
         What the cheapest clusters cost together. Objectives set it.
     labels : ndarray of shape (n_samples,), int32
-        Of the last call of :meth:`assign`, in cell order.
+        Of the last call of :meth:`assign`, in visiting order.
     n_sweeps : int
         Passes over the point costs so far, soft and hard.
     """
@@ -125,6 +125,15 @@ class InMemorySweep:
         self.n_sweeps = 0
         cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
         self._stride = np.maximum(cell_blocks * BLOCK // _CURVATURE_POINTS, 1).astype(np.int64)
+
+    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
+        """Every step-th point in visiting order: a sample with the data's group shares. Also its rows of X."""
+        rows = self.layout.order[::step]
+        weights = None if self.weights is None else np.ascontiguousarray(self.weights[::step])
+        layout = build_layout(self.layout.cells[::step], self.n_groups)
+        # The sample's rows come in visiting order; its own layout sorts them anew.
+        weights = None if weights is None else layout.to_visiting_order(weights)
+        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), rows
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""

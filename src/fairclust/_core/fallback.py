@@ -28,7 +28,7 @@ class Plan:
     chunk_cell: IntArray
 
     def chunks(self) -> Iterator[tuple[slice, slice, int]]:
-        """Blocks, positions in cell order and cell of every chunk."""
+        """Blocks, positions in visiting order and cell of every chunk."""
         for begin, end, cell in zip(self.chunk[:-1], self.chunk[1:], self.chunk_cell, strict=True):
             last = int(end) - 1
             yield slice(int(begin), int(end)), slice(int(self.start[begin]), int(self.start[last] + self.size[last])), cell
@@ -99,7 +99,7 @@ def assign(
     labels: IntArray,
     n_threads: int,
 ) -> tuple[FloatArray, float, float]:
-    """Write ``labels`` (OUT, in cell order); return masses (J, K), excess cost and the summed gap to the second best."""
+    """Write ``labels`` (OUT, in visiting order); return masses (J, K), excess cost and the summed gap to the second best."""
     n_clusters = price.shape[1]
     masses = np.zeros(price.shape)
     cost = gap = 0.0
@@ -127,7 +127,7 @@ def soft_rows(
 def label_sums(
     plan: Plan, X: FloatArray, labels: IntArray, weights: FloatArray | None, n_clusters: int, n_threads: int
 ) -> FloatArray:
-    """Weighted sums (K, M) of the rows of X by label (in cell order)."""
+    """Weighted sums (K, M) of the rows of X by label (in visiting order)."""
     sums = np.zeros((n_clusters, X.shape[1]))
     for _, rows, _ in plan.chunks():
         np.add.at(sums, labels[rows], X[plan.order[rows]].astype(float) * _weights(weights, rows)[:, None])

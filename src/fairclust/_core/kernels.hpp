@@ -1,9 +1,9 @@
 // The kernels' vocabulary: what a chunk of points looks like, and the table of functions that each instruction set fills.
 //
-// Points are visited in *cell order*: sorted by cell (the combination of groups that a point belongs to), in the user's
-// order within a cell. They are cut into blocks of kBlock points that never straddle two cells, and blocks into chunks
-// that never straddle two cells either. So within a chunk the pull is one vector of length K. A chunk's answer is
-// written to a place of its own, and the places are added in chunk order: no result depends on the number of threads.
+// Points are visited stretch by stretch of rows, sorted by *cell* (the combination of groups that a point belongs to)
+// within a stretch. They are cut into blocks of kBlock points, and blocks into chunks, that lie within one stretch and
+// one cell. So within a chunk the pull is one vector of length K. A chunk's answer is written to a place of its own, and
+// the places are added in chunk order: no result depends on the number of threads.
 //
 // Point costs are stored as the *excess* over the point's cheapest cluster, in single precision: assignments depend on
 // differences alone, so nothing that matters is lost even where the costs are huge and alike.
@@ -19,7 +19,7 @@ constexpr int kFeatureTile = 64;   // features of a block that are transposed at
 enum Metric : int { kSquaredEuclidean = 0, kEuclidean = 1, kManhattan = 2 };
 
 struct Blocks {
-    const int64_t* start;  // IN (n_blocks,)  position of the block's first point in cell order
+    const int64_t* start;  // IN (n_blocks,)  position of the block's first point in visiting order
     const int32_t* size;   // IN (n_blocks,)  1..kBlock
 };
 
@@ -28,10 +28,10 @@ template <class T>
 struct RowArgs {
     Blocks blocks;
     const T* X;              // IN  (n_samples, n_features), rows in the user's order
-    const int32_t* order;    // IN  (n_samples,) cell order -> row of X
+    const int32_t* order;    // IN  (n_samples,) visiting order -> row of X
     const T* centers;        // IN  (n_clusters, n_features)
-    const int32_t* labels;   // IN  (n_samples,) in cell order, or null
-    const double* weights;   // IN  (n_samples,) in cell order, or null
+    const int32_t* labels;   // IN  (n_samples,) in visiting order, or null
+    const double* weights;   // IN  (n_samples,) in visiting order, or null
     float* excess;           // OUT (n_blocks, n_clusters, kBlock)
     int64_t n_features;
     int64_t n_clusters;
@@ -41,7 +41,7 @@ struct RowArgs {
 struct SweepArgs {
     Blocks blocks;
     const float* excess;       // IN (n_blocks, n_clusters, kBlock)
-    const double* weights;     // IN (n_samples,) in cell order, or null
+    const double* weights;     // IN (n_samples,) in visiting order, or null
     int64_t n_clusters;
 };
 
@@ -69,7 +69,7 @@ struct KernelSet {
     void (*sweep)(const SweepArgs&, float scale, const float* pull, int64_t stride, int64_t begin, int64_t end,
                   float* scratch, double* masses, double* sums, double* curvature);
 
-    // argmin_k(a_pk + price_k), counted. OUT labels in cell order, masses (K,), sums {excess cost, gap to second best}.
+    // argmin_k(a_pk + price_k), counted. OUT labels in visiting order, masses (K,), sums {excess cost, gap to second best}.
     void (*assign)(const SweepArgs&, const float* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
                    double* sums);
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, Self
 
 from .._typing import FloatArray, IntArray
 from ..sweep import Answer, InMemorySweep, State
@@ -11,7 +11,7 @@ from ..sweep import Answer, InMemorySweep, State
 class Objective(Protocol):
     """A clustering objective F with a majoriser Σ_p s_p·a_p: Table 1 of the paper.
 
-    *Parameters* are what the point costs depend on: centres for K-means and K-median. Labels are in cell order.
+    *Parameters* are what the point costs depend on: centres for K-means and K-median. Labels are in visiting order.
     """
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
@@ -30,10 +30,14 @@ class Objective(Protocol):
         """F of the soft assignments behind ``answer`` (given at the old parameters), at the new parameters."""
         ...
 
+    def sampled(self, rows: IntArray) -> Self:
+        """Return the same objective on some rows only."""
+        ...
+
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """How far the parameters moved, in units that ``tol`` is given in."""
         ...
 
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
-        """Positions (cell order) of the points that their cluster serves worst, worst first."""
+        """Positions (visiting order) of the points that their cluster serves worst, worst first."""
         ...

@@ -50,6 +50,10 @@ class KMeansObjective:
         moved = ((new.astype(float) - old.astype(float)) ** 2).sum(axis=1)
         return answer.cost - float(answer.masses.sum(axis=1) @ moved)
 
+    def sampled(self, rows: IntArray) -> KMeansObjective:
+        """K-means on some rows only."""
+        return KMeansObjective(np.ascontiguousarray(self.X[rows]))
+
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
         moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())

@@ -28,8 +28,9 @@ from ._base import FairnessTerm, Solution
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
 _TRUSTED = 3.0  # longest step that is tried
-_SHORT = 2.0  # a step below this is taken without a sweep to check it: the next call's first sweep will
-_FAR = 5.0  # a warm start whose first step is longer starts cold instead
+_SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
+_SHORT_COLD = 0.3  # the same, in a cold start
+_FAR = 15.0  # a warm start whose first step is longer starts cold instead
 _HALVINGS = 6
 _WEIGHT_GROWTH = 10.0
 _SETTLING = 5  # most steps on hard masses
@@ -60,7 +61,7 @@ class Dual:
     """
 
     tol: float = 1e-6
-    cooling: tuple[float, ...] = (0.3, 0.05)
+    cooling: tuple[float, ...] = (0.3, 0.1, 0.05)
     max_steps: int = 30
     rests_on_energy: bool = False
 
@@ -124,6 +125,7 @@ class Dual:
         self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, state: State, longest: float = np.inf
     ) -> _Found | None:
         """Newton steps at one temperature. None: the first step is longer than ``longest``, or leads nowhere."""
+        short = _SHORT_COLD if longest == np.inf else _SHORT
         scale, price = state.scale, state.price
         answer = sweep(state, curvature=True)
         energy = _free_energy(answer, price, scale, fairness, weight)
@@ -132,7 +134,7 @@ class Dual:
             length = float(abs(step).max()) * scale
             if length > longest:
                 return None
-            if length < _SHORT or fall <= self.tol * abs(answer.cost):
+            if length < short or fall <= self.tol * abs(answer.cost):
                 price = price + step
                 break
             share = min(1.0, _TRUSTED / length)
