@@ -109,7 +109,9 @@ def test_cluster_without_links_adds_1_to_ncut():
 def slow_balance(labels, groups):
     ratios = [1.0]
     for k in set(labels):
-        counts = [sum(l == k and g == j for l, g in zip(labels, groups, strict=True)) for j in sorted(set(groups))]
+        counts = [
+            sum(label == k and g == j for label, g in zip(labels, groups, strict=True)) for j in sorted(set(groups))
+        ]
         ratios += [a / b if b else math.inf for a, b in itertools.permutations(counts, 2)]
     return min(ratios)
 
@@ -117,7 +119,7 @@ def slow_balance(labels, groups):
 def slow_fairness_error(labels, groups, target):
     total = 0.0
     for k in set(labels):
-        members = [g for l, g in zip(labels, groups, strict=True) if l == k]
+        members = [g for label, g in zip(labels, groups, strict=True) if label == k]
         for j, wanted in target.items():
             if wanted > 0:
                 total += wanted * math.log(wanted / max(members.count(j) / len(members), 1e-20))
@@ -460,7 +462,7 @@ def test_columns_of_different_lengths_are_an_error():
         metrics.balance([0, 0, 1], ["a", "b"])
     with pytest.raises(InvalidInputError, match="sample_weight has 1 rows but labels has 3"):
         metrics.balance([0, 0, 1], ["a", "b", "a"], sample_weight=[1])
-    with pytest.raises(InvalidInputError, match="labels has 2 rows but X has 3. Pass one value per row of X"):
+    with pytest.raises(InvalidInputError, match=r"labels has 2 rows but X has 3\. Pass one value per row of X"):
         metrics.kmeans_objective(np.zeros((3, 1)), [0, 1])
     with pytest.raises(InvalidInputError, match="labels has 2 rows but W has 3"):
         metrics.ncut_objective(np.zeros((3, 3)), [0, 1])

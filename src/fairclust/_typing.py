@@ -1,12 +1,11 @@
-"""Names of array types, used in annotations only."""
+"""Names of array types, used in annotations only: they tell the reader, NumPy tells the machine."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.floating[Any]]
-IntArray = NDArray[np.integer[Any]]
+FloatArray = NDArray[Any]
+IntArray = NDArray[Any]
 AnyArray = NDArray[Any]

@@ -281,13 +281,13 @@ class _Hidden:
         sizes = _with_partners(table.sizes[:, None], table.sizes[:, None] < limit)[:, 0]
         totals = _with_partners(table.totals[None], table.totals[None] < limit)[0]
         # A hidden size must not be the sum of a visible row, nor a hidden total that of a visible column.
-        small = np.asarray((table.counts < limit) | sizes[:, None] | totals[None])
+        small = (table.counts < limit) | sizes[:, None] | totals[None]
         return cls(limit, _with_partners(table.counts, small), sizes, totals)
 
     @property
     def rows(self) -> AnyArray:
         """Clusters with a hidden cell: their scores would reveal it."""
-        return self.cells.any(axis=1)
+        return np.asarray(self.cells.any(axis=1))
 
     @property
     def any(self) -> bool:
@@ -299,16 +299,17 @@ class _Hidden:
 
 
 def _with_partners(table: FloatArray, hidden: AnyArray) -> AnyArray:
-    """Hide the smallest visible cell beside each one that is hidden alone in its row or column.
+    """Hide a second cell beside each one that is hidden alone in its row or column.
 
-    Sizes and totals are known, so a cell hidden alone is found by subtraction.
+    Sizes and totals are known, so a cell hidden alone is found by subtraction. The partner is the smallest visible
+    cell, first among the lines that hide something already, so that little else must go.
     """
     hidden = hidden.copy()
     while True:
         before = int(hidden.sum())
         for lines, values in ((hidden, table), (hidden.T, table.T)):
             for i in np.flatnonzero((lines.sum(axis=1) == 1) & (lines.shape[1] > 1)):
-                lines[i, np.where(lines[i], np.inf, values[i]).argmin()] = True
+                lines[i, np.lexsort((values[i], ~lines.any(axis=0), lines[i]))[0]] = True
         if int(hidden.sum()) == before:
             return hidden
 

@@ -1,4 +1,4 @@
-"""Every check of a user's parameters and arrays that scikit-learn does not do for us. Messages show the value and the way out."""
+"""Every check of a user's input that scikit-learn does not do for us. Messages show the value and the way out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def check_n_clusters(n_clusters: Any, n_samples: int) -> int:
     if not _is_whole(n_clusters) or n_clusters < 1:
         raise InvalidInputError(f"n_clusters={n_clusters!r}, but a whole number of at least 1 is needed.")
     if n_clusters > n_samples:
-        raise InvalidInputError(f"n_clusters={n_clusters} but X has {n_samples} rows (n_samples={n_samples}). Use at most {n_samples}.")
+        raise InvalidInputError(
+            f"n_clusters={n_clusters} but X has {n_samples} rows (n_samples={n_samples}). Use at most {n_samples}."
+        )
     return int(n_clusters)
 
 
@@ -48,16 +50,16 @@ def check_fairness_weight(fairness_weight: Any, max_fairness_error: Any) -> floa
     weight = check_number("fairness_weight", fairness_weight, lowest=0.0)
     if goal != DEFAULT_MAX_FAIRNESS_ERROR:
         raise InvalidInputError(
-            f"fairness_weight={fairness_weight!r} and max_fairness_error={max_fairness_error!r} are both given, and they "
-            "contradict each other. Leave fairness_weight at 'auto' to reach the goal, or max_fairness_error at its "
-            "default to fix the weight."
+            f"fairness_weight={fairness_weight!r} and max_fairness_error={max_fairness_error!r} are both given, and "
+            "they contradict each other. Leave fairness_weight at 'auto' to reach the goal, or max_fairness_error at "
+            "its default to fix the weight."
         )
     return weight
 
 
 def check_number(name: str, value: Any, *, lowest: float, above: bool = False) -> float:
     """Check that a value is a finite number at or above ``lowest`` (``above``: strictly)."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, numbers.Real) and value is not True and value is not False and math.isfinite(value)
     if not is_number or value < lowest or (above and value == lowest):
         relation = ">" if above else "≥"
         raise InvalidInputError(f"{name}={value!r}, but a number {relation} {lowest:g} is needed.")
@@ -99,7 +101,9 @@ def check_centers(init: AnyArray, n_clusters: int, n_features: int) -> AnyArray:
 def resolve_threads(n_jobs: Any) -> int:
     """Number of threads: None means every core this process may use, or OMP_NUM_THREADS where that is set."""
     if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
-        raise InvalidInputError(f"n_jobs={n_jobs!r}, but None, -1 (all cores) or a whole number of at least 1 is needed.")
+        raise InvalidInputError(
+            f"n_jobs={n_jobs!r}, but None, -1 (all cores) or a whole number of at least 1 is needed."
+        )
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]

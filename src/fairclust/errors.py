@@ -38,7 +38,7 @@ class FairclustWarning(UserWarning):
     """Base class of every warning that fairclust issues."""
 
 
-class FairnessGoalMissed(FairclustWarning):  # noqa: N818 - a public name, fixed
+class FairnessGoalMissed(FairclustWarning):
     """The asked fairness level was not reached."""
 
 

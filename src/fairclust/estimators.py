@@ -13,14 +13,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from . import checks
 from ._core import is_compiled
-from ._typing import AnyArray, FloatArray, IntArray
+from ._typing import FloatArray, IntArray
 from .errors import EmptyClusterWarning, FairclustWarning, FairnessGoalMissed, SlowKernelsWarning
 from .fairness import KLFairness
-from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once
+from .fitting import Settings
 from .groups import Groups, encode_groups, encode_with_names, to_column
 from .layout import build_layout
 from .objectives import KMeansObjective, Objective
-from .search import search_weight
+from .problem import Problem, WeightedFit
 from .seeding import starting_centers
 from .solvers import Bound, Dual, Solver
 from .sweep import InMemorySweep, State
@@ -28,7 +28,173 @@ from .sweep import InMemorySweep, State
 _said_slow = False
 
 
-class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class _FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """What all fair estimators share. A subclass says what its objective is and where to start."""
+
+    # Class-level requests: with metadata routing on, sensitive_features travels through a Pipeline by itself.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012 - scikit-learn reads a plain dict
+
+    n_clusters: int
+    fairness_weight: float | str
+    max_fairness_error: float
+    target_proportions: Any
+    solver: str
+    lipschitz: float
+    init: Any
+    n_init: int | str
+    max_iter: int
+    tol: float
+    assignments: str
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
+        raise NotImplementedError
+
+    def _start(
+        self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState, weights: FloatArray | None
+    ) -> FloatArray:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers; float32 stays float32. Data frames are fine. No scaling is needed, though features with large
+            values weigh more.
+        y : ignored
+        sensitive_features : array-like of shape (n_samples,) or None
+            Group of each row. None: plain clustering.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weight of each row; 2 is the same as the row twice.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        problem, groups, starts = self._problem(X, sensitive_features, sample_weight)
+        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
+        if groups.n_groups == 1:
+            weight = 0.0
+        fits = [
+            problem.fit_goal(self.max_fairness_error, start) if weight is None else problem.fit(weight, start)
+            for start in starts
+        ]
+        chosen = min(fits, key=lambda fit: fit.rank(self.max_fairness_error))
+        self._store(problem, groups, chosen, sum(fit.n_sweeps for fit in fits))
+        return self
+
+    def fit_predict(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> IntArray:
+        """Fit, and return the labels."""
+        labels: IntArray = self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).labels_
+        return labels
+
+    def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, list[FloatArray]]:
+        """Check everything, then put the parts together: the problem, its groups, and where to start."""
+        checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
+        solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        groups = self._groups(sensitive_features, len(X), weights)
+        checks.check_distinct_rows(X, n_clusters)
+        random_state = check_random_state(self.random_state)
+        starts = [self._start(X, n_clusters, random_state, weights) for _ in range(n_starts)]
+        _say_if_slow()
+        layout = build_layout(groups.codes, groups.n_groups)
+        sweep = InMemorySweep(
+            layout,
+            n_clusters,
+            None if weights is None else layout.to_visiting_order(weights),
+            checks.resolve_threads(self.n_jobs),
+        )
+        problem = Problem(self._objective(X, weights), sweep, KLFairness(groups.target), solver, settings)
+        return problem, groups, starts
+
+    def _solver(self) -> Solver:
+        checks.check_choice("solver", self.solver, ("dual", "bound"))
+        lipschitz = checks.check_number("lipschitz", self.lipschitz, lowest=0.0, above=True)
+        return Dual() if self.solver == "dual" else Bound(lipschitz)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            max_iter=checks.check_count("max_iter", self.max_iter),
+            tol=checks.check_number("tol", self.tol, lowest=0.0),
+            assignments=checks.check_choice("assignments", self.assignments, ("hard", "soft")),
+            on_iteration=_print_iteration if self.verbose else None,
+        )
+
+    def _n_starts(self) -> int:
+        if isinstance(self.n_init, str) and self.n_init == "auto":
+            return 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
+        n_init = checks.check_count("n_init", self.n_init)
+        return 1 if not isinstance(self.init, str) and not callable(self.init) else n_init
+
+    def _groups(self, sensitive_features: Any, n_samples: int, weights: FloatArray | None) -> Groups:
+        if sensitive_features is None:
+            return Groups(np.zeros(n_samples, dtype=np.int32), np.array(["all"]), np.ones(1))
+        values = to_column(sensitive_features)
+        checks.check_same_length("sensitive_features", values, n_samples)
+        groups = encode_groups(values, target_proportions=self.target_proportions, weights=weights)
+        if groups.n_groups == 1:
+            warnings.warn(
+                f"sensitive_features has one group only ({groups.names[0]!r}), so every clustering has the right "
+                "make-up: this is plain clustering.",
+                FairclustWarning,
+                stacklevel=4,
+            )
+        return groups
+
+    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit, n_sweeps: int) -> None:
+        result, masses = fit.result, fit.result.masses
+        errors = problem.fairness.value(masses)
+        sizes = masses.sum(axis=1, keepdims=True)
+        self.labels_ = problem.sweep.layout.to_user_order(result.labels)
+        self._store_parameters(result.parameters)
+        self.prices_ = result.state.price
+        self.temperature_ = 1.0 / result.state.scale
+        self.objective_ = result.objective
+        self.energy_ = result.energy
+        self.energy_history_ = result.energy_history
+        self.fairness_error_ = float(errors.sum())
+        self.max_fairness_error_ = float(errors.max())
+        self.proportions_ = np.divide(masses, sizes, out=np.zeros_like(masses), where=sizes > 0)
+        self.balance_ = _balance(masses)
+        self.group_names_ = groups.names
+        self.target_proportions_ = groups.target
+        self.fairness_weight_ = fit.weight
+        self.fairness_goal_met_ = bool(self.max_fairness_error_ <= self.max_fairness_error)
+        self.n_iter_ = result.n_iter
+        self.n_sweeps_ = n_sweeps
+        self.stop_reason_ = result.stop_reason
+        if self.fairness_weight == "auto" and not self.fairness_goal_met_:
+            warnings.warn(
+                f"max_fairness_error={self.max_fairness_error:g} was not reached: the worst cluster is at "
+                f"{self.max_fairness_error_:.3g} (fairness_weight_={self.fairness_weight_:.3g}). Allow a larger error, "
+                "fewer clusters or more starts (n_init).",
+                FairnessGoalMissed,
+                stacklevel=3,
+            )
+        n_empty = int((sizes <= 0).sum())
+        if n_empty:
+            warnings.warn(
+                f"{n_empty} of {len(sizes)} clusters are empty: fewer than n_clusters={len(sizes)} rows with weight "
+                "differ. Use fewer clusters.",
+                EmptyClusterWarning,
+                stacklevel=3,
+            )
+
+    def _store_parameters(self, parameters: FloatArray) -> None:
+        raise NotImplementedError
+
+
+class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _FairClusterer):  # type: ignore[misc]
     """K-means with proportional representation: each group's share in every cluster is pulled towards a target.
 
     "Fair" means just that: the make-up of the clusters. It says nothing about what is done with them.
@@ -131,8 +297,6 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
            [0.5, 0.5]])
     """
 
-    # Class-level requests: with metadata routing on, sensitive_features travels through a Pipeline by itself.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012 - scikit-learn reads a plain dict
     __metadata_request__predict = {"sensitive_features": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"sensitive_features": True}  # noqa: RUF012
 
@@ -169,52 +333,16 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the rows of X.
+    def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
+        return KMeansObjective(X)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers; float32 stays float32. Data frames are fine. No scaling is needed, though features with large
-            values weigh more.
-        y : ignored
-        sensitive_features : array-like of shape (n_samples,) or None
-            Group of each row. None: plain K-means.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weight of each row; 2 is the same as the row twice.
+    def _start(
+        self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState, weights: FloatArray | None
+    ) -> FloatArray:
+        return starting_centers(X, n_clusters, self.init, random_state, weights)
 
-        Returns
-        -------
-        self : FairKMeans
-        """
-        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
-        solver = self._solver()
-        settings = self._settings()
-        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", accept_large_sparse=False)
-        n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        groups = self._groups(sensitive_features, len(X), weights)
-        checks.check_distinct_rows(X, n_clusters)
-        _say_if_slow()
-
-        layout = build_layout(groups.codes, groups.n_groups)
-        sweep = InMemorySweep(
-            layout, n_clusters, None if weights is None else layout.to_visiting_order(weights), checks.resolve_threads(self.n_jobs)
-        )
-        problem = _Problem(KMeansObjective(X), sweep, KLFairness(groups.target), solver, settings)
-        random_state = check_random_state(self.random_state)
-        fits = []
-        for _ in range(self._n_starts()):
-            centers = starting_centers(X, n_clusters, self.init, random_state, weights)
-            fits.append(problem.fit_weight(weight, centers, self.max_fairness_error))
-        chosen = min(range(len(fits)), key=lambda i: fits[i].rank(self.max_fairness_error))
-        self._store(problem, groups, fits[chosen], sum(fit.n_sweeps for fit in fits))
-        return self
-
-    def fit_predict(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> IntArray:
-        """Fit, and return the labels."""
-        labels: IntArray = self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).labels_
-        return labels
+    def _store_parameters(self, parameters: FloatArray) -> None:
+        self.cluster_centers_ = parameters
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -267,7 +395,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """Minus the sum of squared distances to the nearest centre: larger is better."""
         X = self._validated(X)
         nearest = self.transform(X).min(axis=1) ** 2
-        return -float(np.average(nearest, weights=sample_weight) * len(X) if sample_weight is not None else nearest.sum())
+        return -float(
+            np.average(nearest, weights=sample_weight) * len(X) if sample_weight is not None else nearest.sum()
+        )
 
     @property
     def _n_features_out(self) -> int:
@@ -275,83 +405,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     def _validated(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        validated: FloatArray = validate_data(
-            self, X, dtype=[np.float64, np.float32], order="C", reset=False, accept_large_sparse=False
-        )
+        validated: FloatArray = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
         return validated
-
-    def _solver(self) -> Solver:
-        checks.check_choice("solver", self.solver, ("dual", "bound"))
-        lipschitz = checks.check_number("lipschitz", self.lipschitz, lowest=0.0, above=True)
-        return Dual() if self.solver == "dual" else Bound(lipschitz)
-
-    def _settings(self) -> Settings:
-        return Settings(
-            max_iter=checks.check_count("max_iter", self.max_iter),
-            tol=checks.check_number("tol", self.tol, lowest=0.0),
-            assignments=checks.check_choice("assignments", self.assignments, ("hard", "soft")),
-            on_iteration=_print_iteration if self.verbose else None,
-        )
-
-    def _n_starts(self) -> int:
-        if isinstance(self.n_init, str) and self.n_init == "auto":
-            return 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
-        n_init = checks.check_count("n_init", self.n_init)
-        return 1 if not isinstance(self.init, str) and not callable(self.init) else n_init
-
-    def _groups(self, sensitive_features: Any, n_samples: int, weights: FloatArray | None) -> Groups:
-        if sensitive_features is None:
-            return Groups(np.zeros(n_samples, dtype=np.int32), np.array(["all"]), np.ones(1))
-        values = to_column(sensitive_features)
-        checks.check_same_length("sensitive_features", values, n_samples)
-        groups = encode_groups(values, target_proportions=self.target_proportions, weights=weights)
-        if groups.n_groups == 1:
-            warnings.warn(
-                f"sensitive_features has one group only ({groups.names[0]!r}), so every clustering has the right "
-                "make-up: this is plain clustering.",
-                FairclustWarning,
-                stacklevel=3,
-            )
-        return groups
-
-    def _store(self, problem: _Problem, groups: Groups, fit: _WeightedFit, n_sweeps: int) -> None:
-        result, masses = fit.result, fit.result.masses
-        errors = problem.fairness.value(masses)
-        sizes = masses.sum(axis=1, keepdims=True)
-        self.labels_ = problem.sweep.layout.to_user_order(result.labels)
-        self.cluster_centers_ = result.parameters
-        self.prices_ = result.state.price
-        self.temperature_ = 1.0 / result.state.scale
-        self.objective_ = result.objective
-        self.energy_ = result.energy
-        self.energy_history_ = result.energy_history
-        self.fairness_error_ = float(errors.sum())
-        self.max_fairness_error_ = float(errors.max())
-        self.proportions_ = np.divide(masses, sizes, out=np.zeros_like(masses), where=sizes > 0)
-        self.balance_ = _balance(masses)
-        self.group_names_ = groups.names
-        self.target_proportions_ = groups.target
-        self.fairness_weight_ = fit.weight
-        self.fairness_goal_met_ = bool(self.max_fairness_error_ <= self.max_fairness_error)
-        self.n_iter_ = result.n_iter
-        self.n_sweeps_ = n_sweeps
-        self.stop_reason_ = result.stop_reason
-        if self.fairness_weight == "auto" and not self.fairness_goal_met_:
-            warnings.warn(
-                f"max_fairness_error={self.max_fairness_error:g} was not reached: the worst cluster is at "
-                f"{self.max_fairness_error_:.3g} (fairness_weight_={self.fairness_weight_:.3g}). Allow a larger error, "
-                "fewer clusters or more starts (n_init).",
-                FairnessGoalMissed,
-                stacklevel=3,
-            )
-        n_empty = int((sizes <= 0).sum())
-        if n_empty:
-            warnings.warn(
-                f"{n_empty} of {len(sizes)} clusters are empty: fewer than n_clusters={len(sizes)} rows with weight "
-                "differ. Use fewer clusters.",
-                EmptyClusterWarning,
-                stacklevel=3,
-            )
 
     def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
         """A sweep over new rows with the fitted centres, and the prices that apply."""
@@ -368,65 +423,6 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         )
         KMeansObjective(X).fill(sweep, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
         return sweep, price
-
-
-class _WeightedFit:
-    """A fit and its weight."""
-
-    def __init__(self, result: FitResult, weight: float, worst_error: float, n_sweeps: int) -> None:
-        self.result = result
-        self.weight = weight
-        self.worst_error = worst_error
-        self.n_sweeps = n_sweeps
-
-    def rank(self, goal: float) -> tuple[bool, float]:
-        """Fits that meet the goal first, then the cheapest."""
-        return (self.worst_error > goal, self.result.energy)
-
-
-class _Problem:
-    """The parts of a fit, put together."""
-
-    def __init__(
-        self, objective: Objective, sweep: InMemorySweep, fairness: KLFairness, solver: Solver, settings: Settings
-    ) -> None:
-        self.objective = objective
-        self.sweep = sweep
-        self.fairness = fairness
-        self.solver = solver
-        self.settings = settings
-
-    def fit_weight(self, weight: float | None, centers: FloatArray, goal: float) -> _WeightedFit:
-        """Fit at a weight, or (None) at the smallest weight that meets the goal."""
-        if self.sweep.n_groups == 1:
-            weight = 0.0
-        if weight is not None:
-            result = self._fit(weight, centers)
-            return _WeightedFit(result, weight, self._worst(result), result.n_sweeps)
-
-        def fit_from(weight: float, start: FitResult | None) -> FitResult:
-            if start is None:
-                return self._fit(weight, centers)
-            return self._fit(weight, start.parameters, start.state if start.state.pull.any() else None)
-
-        # A weight at which the fairness of one cluster is worth as much as moving its points by their gap.
-        first = max(self.sweep.total * self._first_gap(centers) / self.sweep.n_clusters, 1e-12)
-        found = search_weight(fit_from, self._worst, goal, first)
-        return _WeightedFit(found.fit, found.weight, self._worst(found.fit), found.n_sweeps)
-
-    def _fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> FitResult:
-        weights = np.full(self.sweep.n_clusters, weight)
-        parts = (self.objective, self.sweep, self.fairness, weights, self.solver, parameters, self.settings)
-        if state is None and isinstance(self.solver, Dual):
-            return fit_coarse_to_fine(*parts)
-        return fit_once(*parts, state)
-
-    def _worst(self, result: FitResult) -> float:
-        return float(self.fairness.value(result.masses).max())
-
-    def _first_gap(self, centers: FloatArray) -> float:
-        self.objective.fill(self.sweep, centers)
-        return self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_groups))).gap
 
 
 def _balance(masses: FloatArray) -> float:

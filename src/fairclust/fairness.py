@@ -65,5 +65,5 @@ class KLFairness:
         return np.einsum("kij,kj,klj->kil", vectors, np.maximum(values, 0.0), vectors)
 
     def _floored(self, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        size = np.maximum(masses.sum(axis=1, keepdims=True), np.finfo(float).tiny**0.25)
+        size = np.maximum(masses.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.25)
         return size, np.maximum(masses, SMALLEST_SHARE * size)

@@ -15,7 +15,7 @@ import numpy as np
 from ._typing import FloatArray, IntArray
 from .objectives import Objective
 from .solvers import FairnessTerm, Solution, Solver
-from .sweep import HardAnswer, InMemorySweep, State
+from .sweep import HardAnswer, InMemorySweep, State, Sweep
 
 _ROUNDING = 1e-9
 _SMALLEST_SAMPLE = 1 << 17  # points
@@ -23,7 +23,7 @@ _COARSEST = 16
 _PLAIN_TEMPERATURE = 0.05  # of soft assignments without a fairness term, in mean gaps
 
 
-class StopReason(str, enum.Enum):
+class StopReason(enum.StrEnum):
     """Why a fit stopped. Each member is also a word: ``model.stop_reason_ == "labels unchanged"``."""
 
     LABELS_UNCHANGED = "labels unchanged"
@@ -31,9 +31,6 @@ class StopReason(str, enum.Enum):
     ENERGY_SETTLED = "energy changed less than tol"
     NO_IMPROVEMENT = "no proposal lowered the energy"
     MAX_ITER = "max_iter reached"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,11 @@ def fit_once(
         parameters = moved_to
     assert best is not None
     return replace(
-        best, energy_history=np.array(history), n_iter=len(history), n_sweeps=sweep.n_sweeps - n_before, stop_reason=reason
+        best,
+        energy_history=np.array(history),
+        n_iter=len(history),
+        n_sweeps=sweep.n_sweeps - n_before,
+        stop_reason=reason,
     )
 
 
@@ -156,7 +157,8 @@ def fit_coarse_to_fine(
     Early iterations then cost a sixteenth. Plain clustering is fitted on all points from the first iteration.
     """
     step = min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
-    if step < 2 or not weight.any() or sweep.n_groups == 1 or settings.assignments != "hard":
+    is_plain = not weight.any() or sweep.n_groups == 1
+    if step < 2 or is_plain or solver.rests_on_energy or settings.assignments != "hard":
         return fit_once(objective, sweep, fairness, weight, solver, parameters, settings)
     sample, rows = sweep.sampled(step)
     share = sample.total / sweep.total
@@ -218,7 +220,7 @@ class _Plain:
 
     def solve(
         self,
-        sweep: InMemorySweep,
+        sweep: Sweep,
         fairness: FairnessTerm,
         weight: FloatArray,
         start: State | None = None,

@@ -186,7 +186,7 @@ def _missing(values: AnyArray) -> AnyArray:
 
 def _unequal_to_itself(value: Any) -> bool:
     try:
-        return bool(value != value)  # noqa: PLR0124
+        return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA refuses to be a bool
         return True
 
@@ -233,8 +233,8 @@ def _target_in_order(wanted: Any, names: AnyArray) -> FloatArray:
     target = np.asarray(wanted, dtype=float)
     if target.shape != (len(names),):
         raise InvalidInputError(
-            f"target_proportions has shape {target.shape}, but there are {len(names)} groups: {_listed(names.tolist())}. "
-            "Give one share per group, in this order, or a dict {group: share}."
+            f"target_proportions has shape {target.shape}, but there are {len(names)} groups: "
+            f"{_listed(names.tolist())}. Give one share per group, in this order, or a dict {{group: share}}."
         )
     return target
 

@@ -28,9 +28,7 @@ class GoalResult:
     n_sweeps: int
 
 
-def search_weight(
-    fit: Fit, worst_error: Callable[[FitResult], float], goal: float, first_weight: float
-) -> GoalResult:
+def search_weight(fit: Fit, worst_error: Callable[[FitResult], float], goal: float, first_weight: float) -> GoalResult:
     """Look for the smallest weight whose worst cluster is within the goal.
 
     The worst error falls about as a power of the weight, so a secant in logarithms needs a handful of fits; every one
@@ -68,7 +66,7 @@ def search_weight(
             below = tried if above is None or weight < above[0] else below
             closest = tried if error < closest[1] else closest
         weight = _next_weight(weight, error, goal, below, above)
-        if above is not None and (below[0] > 0 and weight / below[0] < 1.02) or weight > ceiling:
+        if (above is not None and (below[0] > 0 and weight / below[0] < 1.02)) or weight > ceiling:
             break
     if above is None:
         return GoalResult(closest[2], closest[0], False, n_sweeps)

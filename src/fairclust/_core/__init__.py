@@ -18,13 +18,14 @@ Tables are (cells, clusters), float64. A new kernel lands with its NumPy twin, a
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 
 from . import fallback
 
 kernels: ModuleType
 try:
-    from . import _kernels as kernels
+    kernels = import_module("._kernels", __name__)
 except ImportError:  # installed without a compiler
     kernels = fallback
 

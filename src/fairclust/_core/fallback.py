@@ -31,7 +31,11 @@ class Plan:
         """Blocks, positions in visiting order and cell of every chunk."""
         for begin, end, cell in zip(self.chunk[:-1], self.chunk[1:], self.chunk_cell, strict=True):
             last = int(end) - 1
-            yield slice(int(begin), int(end)), slice(int(self.start[begin]), int(self.start[last] + self.size[last])), cell
+            yield (
+                slice(int(begin), int(end)),
+                slice(int(self.start[begin]), int(self.start[last] + self.size[last])),
+                cell,
+            )
 
 
 def distances(
@@ -72,7 +76,7 @@ def sweep(
     stride: IntArray | None,
     n_threads: int,
 ) -> tuple[FloatArray, float, float, FloatArray, FloatArray]:
-    """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight it was taken over."""
+    """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight behind it."""
     n_cells, n_clusters = pull.shape
     masses = np.zeros((n_cells, n_clusters))
     curvature = np.zeros((0 if stride is None else n_cells, n_clusters, n_clusters))
@@ -99,7 +103,7 @@ def assign(
     labels: IntArray,
     n_threads: int,
 ) -> tuple[FloatArray, float, float]:
-    """Write ``labels`` (OUT, in visiting order); return masses (J, K), excess cost and the summed gap to the second best."""
+    """Write ``labels`` (OUT, in visiting order); return masses (J, K), excess cost, summed gap to the second best."""
     n_clusters = price.shape[1]
     masses = np.zeros(price.shape)
     cost = gap = 0.0
@@ -116,9 +120,7 @@ def assign(
     return masses, cost, gap
 
 
-def soft_rows(
-    plan: Plan, excess: FloatArray, scale: float, pull: FloatArray, rows: FloatArray, n_threads: int
-) -> None:
+def soft_rows(plan: Plan, excess: FloatArray, scale: float, pull: FloatArray, rows: FloatArray, n_threads: int) -> None:
     """Write the softmax of every point into its row of ``rows`` (OUT, in the user's order)."""
     for blocks, at, cell in plan.chunks():
         rows[plan.order[at]] = _softmax(_rows(excess[blocks], at), scale, pull[cell])[0]

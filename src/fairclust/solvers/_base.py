@@ -15,13 +15,13 @@ class FairnessTerm(Protocol):
     """What a solver needs from a fairness term: per-cluster value, slope and bend of a K×J table."""
 
     @property
-    def entropy(self) -> float: ...  # noqa: D102
+    def entropy(self) -> float: ...
 
-    def value(self, masses: FloatArray) -> FloatArray: ...  # noqa: D102
+    def value(self, masses: FloatArray) -> FloatArray: ...
 
-    def slope(self, masses: FloatArray) -> FloatArray: ...  # noqa: D102
+    def slope(self, masses: FloatArray) -> FloatArray: ...
 
-    def bend(self, masses: FloatArray) -> FloatArray: ...  # noqa: D102
+    def bend(self, masses: FloatArray) -> FloatArray: ...
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,62 @@
+# Everything runs in a virtual environment of its own; `make demo` and `make test` need nothing before them.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PYTHONDONTWRITEBYTECODE = 1
+
+# Real data beside the checkout are used where they are; otherwise the loaders' cache is.
+ifneq ($(wildcard ../shared/data),)
+export FAIRCLUST_DATA ?= $(abspath ../shared/data)
+endif
+
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fairclust/_core/*.cpp src/fairclust/_core/*.hpp)
+MODULES := $(shell find src -name '*.py' 2>/dev/null | sort | cksum | cut -d' ' -f1)
+
+.PHONY: demo test test-slow lint format bench bench-full wheel docs clean help
+
+help:            ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.venv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	@touch $@
+
+# An editable install: rebuilt when a C++ file changes or a module appears.
+$(VENV)/.installed-%: $(VENV)/.venv $(SOURCES) $(VENV)/.modules-$(MODULES)
+	$(BIN)/python -m pip install -q -e '.[$*]'
+	@touch $@
+
+$(VENV)/.modules-$(MODULES): | $(VENV)/.venv
+	@rm -f $(VENV)/.modules-* && touch $@
+
+demo: $(VENV)/.installed-cli,plot   ## Fair clustering on built-in data, with a picture
+	$(BIN)/fairclust demo
+
+test: $(VENV)/.installed-test,lint   ## Lint, type-check and test (about 10 minutes at most)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+test-slow: $(VENV)/.installed-test,lint   ## The tests that take minutes each
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.installed-test,lint   ## Lint and type-check only
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: $(VENV)/.installed-test,lint   ## Format the code
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench   ## Quick benchmarks against the peers (under 3 minutes)
+	$(BIN)/python -m benchmarks.run --quick
+
+bench-full: $(VENV)/.installed-bench   ## All benchmarks
+	$(BIN)/python -m benchmarks.run
+
+wheel: $(VENV)/.venv   ## A wheel for this platform in dist/; see docs/installing.md for others
+	$(BIN)/python -m pip install -q build
+	$(BIN)/python -m build --wheel --outdir dist .
+
+clean:           ## Remove everything that was made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
