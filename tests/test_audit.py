@@ -282,10 +282,10 @@ def test_small_counts_are_shown_as_less_than_the_limit():
     assert shown_cells(report) == [
         ["0", "43", "<5", "hidden", "hidden", "hidden"],
         ["1", "80", "hidden", "hidden", "hidden", "hidden"],
-        ["2", "80", "35 (43.8 %)", "45 (56.2 %)", "0.0062", "0.778"],
+        ["2", "80", "35 (43.8 %)", "45 (56.2 %)", "0.0219", "0.778"],
     ]
     assert "<td>&lt;5</td>" in report._repr_html_()
-    assert "Cluster 0 is furthest from the target; its counts are too small to show." in str(report)
+    assert "Counts are too small to show which cluster is furthest from the target." in str(report)
     assert "are not shown" in str(report)
     assert "hidden" in repr(report)
 
@@ -297,6 +297,18 @@ def test_zero_is_hidden_like_any_small_count():
 def test_small_cluster_does_not_show_its_size_nor_let_it_be_computed():
     cells = shown_cells(audit(*crossed([[1, 2], [30, 50], [35, 60]]), suppress_below=5))
     assert [row[1] for row in cells] == ["<5", "hidden", "95"]
+
+
+def test_words_do_not_tell_that_hidden_clusters_are_at_the_target():
+    at_target = audit(*crossed([[3, 9], [3, 9]]), suppress_below=5)
+    off_target = audit(*crossed([[2, 10], [4, 8]]), suppress_below=5)
+    assert str(at_target) == str(off_target)
+    assert at_target._repr_html_() == off_target._repr_html_()
+
+
+def test_worst_cluster_is_named_when_its_counts_may_be_shown():
+    report = audit(*crossed([[4, 44], [5, 45], [300, 6]]), target_proportions=[0.1, 0.9], suppress_below=5)
+    assert "Cluster 2 is furthest" in str(report)
 
 
 def test_nothing_is_hidden_when_every_count_is_large():

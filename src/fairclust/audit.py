@@ -192,7 +192,7 @@ class AuditReport:
     def _repr_html_(self) -> str:
         hidden = _Hidden.of(self.composition, self.suppress_below)
         header, *rows = _cells(self.composition, hidden)
-        worst = int(self.fairness_errors.argmax()) if self.max_fairness_error > _AT_TARGET else None
+        worst = _worst_cluster(self, hidden)
         head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
         body = "".join(_html_row(row, is_worst=i == worst) for i, row in enumerate(rows))
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in _sentences(self, hidden))
@@ -366,15 +366,22 @@ def _sentences(report: AuditReport, hidden: _Hidden) -> list[str]:
     return [*sentences, _NOTION]
 
 
+def _worst_cluster(report: AuditReport, hidden: _Hidden) -> int | None:
+    """Find the cluster furthest from the target, if there is one and it may be named."""
+    k = int(report.fairness_errors.argmax())
+    at_target = np.abs(report.deviations).max() <= _AT_TARGET
+    return None if at_target or hidden.rows[k] else k
+
+
 def _worst(report: AuditReport, hidden: _Hidden) -> str:
     """Name the cluster furthest from the target, and the group that is furthest off in it."""
-    k = int(report.fairness_errors.argmax())
-    deviations = report.deviations[k]
-    if np.abs(report.deviations).max() <= _AT_TARGET:
+    k = _worst_cluster(report, hidden)
+    if k is None and hidden.any:  # the same words at the target and off it, or they would tell
+        return "Counts are too small to show which cluster is furthest from the target."
+    if k is None:
         return "Every cluster has the wanted shares."
+    deviations = report.deviations[k]
     name = _quoted(report.cluster_names.tolist()[k])
-    if hidden.rows[k]:
-        return f"Cluster {name} is furthest from the target; its counts are too small to show."
     # The largest gap; of two equal ones, the group that has too little.
     j = int(np.lexsort((deviations, -np.abs(deviations).round(12)))[0])
     found, wanted = _told_apart(float(report.proportions[k, j]), float(report.target_proportions[j]))
