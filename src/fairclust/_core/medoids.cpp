@@ -210,19 +210,27 @@ private:
             result = moments(depth + 1, 2 * j);
             result.merge(moments(depth + 1, 2 * j + 1));
         } else {
-            for (int64_t i = border(depth, j); i < border(depth, j + 1); ++i) {
-                Moments point;
-                point.weight = weight(i);
-                point.mean.resize(M_);
-                for (int64_t m = 0; m < M_; ++m) point.mean[m] = static_cast<double>(points_.at(i, m));
-                if (M_ <= kMostMoments) point.second.resize(M_ * (M_ + 1) / 2);
-                result.merge(point);
-            }
+            const int64_t begin = border(depth, j), end = border(depth, j + 1);
+            std::vector<double> offset(M_);
             double square = 0;
-            for (int64_t i = border(depth, j); i < border(depth, j + 1); ++i) {
+            result.mean.resize(M_);
+            if (M_ <= kMostMoments) result.second.resize(M_ * (M_ + 1) / 2);
+            for (int64_t i = begin; i < end; ++i) result.weight += weight(i);
+            for (int64_t i = begin; i < end; ++i)
+                for (int64_t m = 0; m < M_; ++m)
+                    result.mean[m] += weight(i) / result.weight * static_cast<double>(points_.at(i, m));
+            for (int64_t i = begin; i < end; ++i) {
+                const double w = weight(i);
                 double sum = 0;
-                for (int64_t m = 0; m < M_; ++m) sum += std::pow(static_cast<double>(points_.at(i, m)) - result.mean[m], 2);
+                for (int64_t m = 0; m < M_; ++m) {
+                    offset[m] = static_cast<double>(points_.at(i, m)) - result.mean[m];
+                    sum += offset[m] * offset[m];
+                }
                 square = std::max(square, sum);
+                result.trace += w * sum;
+                double* second = result.second.data();
+                for (int64_t r = 0; r < M_ && M_ <= kMostMoments; second += ++r)
+                    for (int64_t c = 0; c <= r; ++c) second[c] += w * offset[r] * offset[c];
             }
             result.radius = std::sqrt(square);
         }
