@@ -9,7 +9,7 @@ import numpy as np
 from ._typing import FloatArray
 from .fairness import KLFairness
 from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once
-from .objectives import Objective
+from .objectives import Objective, Relaxed
 from .search import search_weight
 from .solvers import Solver
 from .sweep import InMemorySweep, State
@@ -43,7 +43,8 @@ class Problem:
         """Fit at a weight, from parameters and perhaps from prices."""
         weights = np.full(self.sweep.n_clusters, weight)
         parts = (self.objective, self.sweep, self.fairness, weights, self.solver, parameters, self.settings)
-        result = fit_coarse_to_fine(*parts) if state is None else fit_once(*parts, state)
+        is_new = state is None or isinstance(self.objective, Relaxed)
+        result = fit_coarse_to_fine(*parts, state) if is_new else fit_once(*parts, state)
         return WeightedFit(result, weight, self.worst_error(result), result.n_sweeps)
 
     def fit_goal(self, goal: float, parameters: FloatArray) -> WeightedFit:
