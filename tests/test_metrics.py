@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from fairclust import metrics
+from fairclust.datasets import make_synthetic_unequal, standardize_and_normalize
 from fairclust.errors import InvalidInputError
 
 LABELS = [0, 0, 0, 1, 1, 1]
@@ -101,6 +102,16 @@ def test_cluster_without_links_adds_1_to_ncut():
     W[0, 1] = W[1, 0] = 1.0
     assert metrics.ncut_objective(W, [0, 0, 1]) == 1.0
     assert metrics.ncut_objective(np.zeros((2, 2)), [0, 1]) == 2.0
+
+
+def test_natural_halves_of_synthetic_unequal_have_the_scores_of_the_paper():
+    bunch = make_synthetic_unequal(random_state=1)
+    X = standardize_and_normalize(bunch.data)
+    labels = X[:, 0] > 0
+    assert metrics.kmeans_objective(X, labels) == pytest.approx(159.754, abs=5e-4)
+    assert metrics.kmedian_objective(X, labels) == pytest.approx(174.818, abs=5e-4)
+    assert metrics.fairness_error(labels, bunch.sensitive_features) == pytest.approx(0.0, abs=1e-12)
+    assert metrics.balance(labels, bunch.sensitive_features) == pytest.approx(1 / 3)
 
 
 # --- slow, obvious versions -----------------------------------------------------------------------------------------
