@@ -369,7 +369,7 @@ def test_moving_the_data_far_away_does_not_change_the_objective(objective):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 10, size=(500, 2)).astype(float)  # whole numbers stay exact when moved
     labels = rng.integers(0, 3, 500)
-    assert objective(X + 1e9, labels) == pytest.approx(objective(X, labels), rel=1e-9)
+    assert objective(X + 2.0**50, labels) == pytest.approx(objective(X, labels), rel=1e-9)
 
 
 @objectives
@@ -417,6 +417,14 @@ def test_skipped_candidates_are_never_the_medoid(seed):
         patch.setattr(metrics, "_BLOCK", 1)
         found = metrics.kmedian_objective(X, labels, sample_weight=weights)
     assert found == pytest.approx(slow_kmedian(X, labels, weights, "euclidean"))
+
+
+@given(st.lists(st.integers(0, 1), min_size=3, max_size=9))
+def test_rounded_centre_does_not_rule_out_the_medoid(bits):
+    X, labels = np.array(bits, dtype=float)[:, None], np.zeros(len(bits), dtype=int)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "_BLOCK", 1)
+        assert metrics.kmedian_objective(X + 2.0**52, labels) == min(sum(bits), len(bits) - sum(bits))
 
 
 # --- inputs ---------------------------------------------------------------------------------------------------------
