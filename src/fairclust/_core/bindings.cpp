@@ -178,14 +178,15 @@ static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, d
 }
 
 static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price,
-                        Out<int32_t, 1> labels, int n_threads) {
+                        Out<int32_t, 1> labels, std::optional<Out<float, 1>> gaps, int n_threads) {
     const int64_t K = excess.shape(1);
     require(labels.shape(0) == plan.order.shape(0), "assign: one label per point is needed");
     const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
     const CellTable prices(plan, price, K);
     Parts parts(plan, K + 2);
     run(plan, n_threads, [&](int64_t c, int) {
-        g_kernels.assign(args, prices.of(c), plan.begin(c), plan.end(c), labels.data(), parts.of(c), parts.of(c) + K);
+        g_kernels.assign(args, prices.of(c), plan.begin(c), plan.end(c), labels.data(), pointer(gaps), parts.of(c),
+                         parts.of(c) + K);
     });
     auto masses = new_table({price.shape(0), static_cast<size_t>(K)});
     double sums[2] = {0, 0};
@@ -342,7 +343,7 @@ NB_MODULE(_kernels, m) {
     m.def("sweep", &sweep, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
           "pull"_a.noconvert(), "stride"_a.none().noconvert(), "n_threads"_a);
     m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
-          "labels"_a.noconvert(), "n_threads"_a);
+          "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a);
     m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),
           "rows"_a.noconvert(), "n_threads"_a);
     define_rows<float>(m);

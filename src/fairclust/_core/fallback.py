@@ -95,9 +95,10 @@ def assign(
     weights: FloatArray | None,
     price: FloatArray,
     labels: IntArray,
+    gaps: FloatArray | None,
     n_threads: int,
 ) -> tuple[FloatArray, float, float]:
-    """Write ``labels`` (OUT, in visiting order); return masses (J, K), excess cost, summed gap to the second best."""
+    """Write ``labels`` and ``gaps`` (OUT, visiting order); return masses (J, K), excess cost, summed gap."""
     n_clusters = price.shape[1]
     masses = np.zeros(price.shape)
     cost = gap = 0.0
@@ -111,6 +112,8 @@ def assign(
         if n_clusters > 1:
             two = np.partition(priced, 1, axis=1)
             gap += float(w @ (two[:, 1] - two[:, 0]))
+            if gaps is not None:
+                gaps[rows] = two[:, 1] - two[:, 0]
     return masses, cost, gap
 
 
