@@ -123,7 +123,7 @@ def finite_difference(function, at, step):
     return slopes
 
 
-# --- Algorithm 1 of the paper, and the best there is --------------------------------------------------------------------
+# --- Algorithm 1 of the paper, and the best there is ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

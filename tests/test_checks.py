@@ -55,7 +55,7 @@ def test_one_group_value_per_row_is_needed(estimator, length):
 def test_rows_with_missing_groups_are_named(estimator):
     groups = DATA.groups.astype(object)
     groups[[4, 17, 20, 30, 31]] = None
-    with pytest.raises(InvalidInputError, match="missing values in rows 4, 17 and 3 more. Drop these rows"):
+    with pytest.raises(InvalidInputError, match=r"missing values in rows 4, 17 and 3 more\. Drop these rows"):
         estimator(3).fit(DATA.X, sensitive_features=groups)
 
 
@@ -159,7 +159,7 @@ def test_new_rows_are_checked_like_old_ones(estimator):
         model.predict(DATA.X, ["g0"] * 3)
     with pytest.raises(InvalidInputError, match=r"sensitive_features has 'g9', which fit\(\) did not see"):
         model.predict_proba(DATA.X[:1], ["g9"])
-    with pytest.raises(ValueError, match="X has 2 features, but .* is expecting 3"):
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
         model.predict(DATA.X[:, :2])
     with pytest.raises(ValueError, match="NaN"):
         model.transform(with_value(np.nan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -210,7 +211,7 @@ def test_a_larger_weight_does_not_give_less_fair_clusters(estimator, solver):
     ]
     assert errors[0] > 0.05  # plain clusters are unfair, so there is something to do
     assert errors[-1] < 0.01 * errors[0]
-    assert all(after <= before * 1.05 + 1e-4 for before, after in zip(errors, errors[1:], strict=False))
+    assert all(after <= before * 1.05 + 1e-4 for before, after in itertools.pairwise(errors))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -205,7 +205,7 @@ def test_fallback_equals_compiled(seed, n_samples, n_clusters, n_groups, scale):
             plan, sweep.excess, sweep.weights, scale, pull, stride, 1
         )
         labels.append(np.zeros(n_samples, dtype=np.int32))
-        counted, hard_cost, gap = kernels.assign(plan, sweep.excess, sweep.weights, price, labels[-1], 1)
+        counted, hard_cost, gap = kernels.assign(plan, sweep.excess, sweep.weights, price, labels[-1], None, 1)
         gap = gap if n_clusters > 1 else 0.0  # there is no second best
         replies.append([masses, cost, log_partition, sampled, counted, hard_cost, gap])
         undecided.append(np.triu(pairs, 1))
