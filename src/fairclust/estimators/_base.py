@@ -161,7 +161,11 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
         n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = (
+            None
+            if sample_weight is None
+            else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
         groups = self._groups(sensitive_features, len(X), weights)
         checks.check_distinct_rows(X, n_clusters)
         random_state = check_random_state(self.random_state)
@@ -314,9 +318,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
         """Minus the sum of squared distances to the nearest centre: larger is better."""
         X = self._validated(X)
         nearest = self.transform(X).min(axis=1) ** 2
-        return -float(
-            np.average(nearest, weights=sample_weight) * len(X) if sample_weight is not None else nearest.sum()
-        )
+        return -float(nearest.sum() if sample_weight is None else nearest @ _check_sample_weight(sample_weight, X))
 
     @property
     def _n_features_out(self) -> int:

@@ -171,4 +171,4 @@ class FairKMeans(PrototypeClusterer):
         self.verbose = verbose
 
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
-        return KMeansObjective(X)
+        return KMeansObjective(X, weights)
