@@ -7,13 +7,12 @@ start where the last one ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ._typing import FloatArray
-from .fitting import FitResult, Settings
+from .fitting import FitResult
 from .goals import Goal
 from .problem import Problem, WeightedFit
 from .rounding import move_to_counts, proportional_counts
@@ -104,6 +103,10 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
     """Let the weights find their level, then fit at the best of them until nothing moves."""
     weights = np.full(problem.sweep.n_clusters, natural)
     tried = _try(problem, goal, weights, start, None)
+    if tried.is_met:  # the goal is an easy one: perhaps plain clusters meet it
+        plain = _try(problem, goal, np.zeros_like(weights), start, None)
+        if plain.is_met:
+            return plain
     best: _Tried | None = None
     closest, stale = tried, 0
     for _ in range(_MOST_ROUNDS):
