@@ -17,7 +17,7 @@ from ..score import Score, score
 
 _SMALL = 1000  # rows; what a slow method gets in a quick run
 _ROUNDING = 1e-9
-_LABELLINGS_FOR_COMPARISON = ("FairKMeans dual", "FairKMeans bound")
+_SOLVERS = ("FairKMeans dual", "FairKMeans bound")
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Case:
     dataset: str
     objective: str = "kmeans"
     fairness_weight: float | None = None
-    is_quick: bool = True
+    is_promised: bool = False  # the authors' result is to be matched, in few sweeps
 
 
 CASES = (
-    Case("adult"),
-    Case("bank"),
+    Case("adult", is_promised=True),
+    Case("bank", is_promised=True),
     Case("synthetic"),
     Case("synthetic", fairness_weight=60.0),
     Case("synthetic-unequal"),
@@ -55,8 +55,6 @@ def run(context: Context, result: SuiteResult) -> None:
         "measured in this run; their seconds are of another, loaded machine."
     )
     for case in CASES:
-        if context.quick and not case.is_quick:
-            continue
         try:
             _run_case(context, case, result)
         except Unavailable as reason:
@@ -86,7 +84,7 @@ def _run_case(context: Context, case: Case, result: SuiteResult) -> None:
         if authors is not None and is_common:
             result.rows.append(_cited_row(case, "*authors' code*", authors, task.fairness_weight, seed))
     _cite(case, result)
-    if is_common:
+    if is_common and case.is_promised:
         _claim_authors(case, task.fairness_weight, scored, result)
     _claim_solvers(case, task.fairness_weight, scored, result)
     context.say(f"  {case.dataset}, λ={task.fairness_weight:g}: done")
@@ -163,14 +161,15 @@ def _claim_solvers(case: Case, weight: float, scored: dict[int, dict[str, Scored
     both = [
         (by_method["FairKMeans dual"], by_method["FairKMeans bound"])
         for by_method in scored.values()
-        if all(name in by_method for name in _LABELLINGS_FOR_COMPARISON)
+        if all(name in by_method for name in _SOLVERS)
     ]
     if not both:
         return
     name = f"{case.dataset}, λ={weight:g}"
     rise = max(one.details["largest rise"] for pair in both for one in pair)
     above = max(d.score.energy(weight) / b.score.energy(weight) - 1.0 for d, b in both)
-    sweeps = max(d.details["sweeps"] / b.details["sweeps"] for d, b in both)
     result.claims.append(Claim(f"{name}: largest rise of the energy within a fit, both solvers", rise, 0.0))
     result.claims.append(Claim(f"{name}: dual's energy above bound's, relative, worst seed", above, _ROUNDING))
-    result.claims.append(Claim(f"{name}: dual's sweeps over bound's, worst seed", sweeps, 0.2))
+    if case.is_promised:
+        sweeps = max(d.details["sweeps"] / b.details["sweeps"] for d, b in both)
+        result.claims.append(Claim(f"{name}: dual's sweeps over bound's, worst seed", sweeps, 0.2))

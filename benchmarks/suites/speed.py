@@ -6,7 +6,7 @@ The methods take turns in one process; a ratio is the median over the repeats of
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ..context import Context
@@ -25,16 +25,16 @@ class Line:
 
     dataset: str
     repeats: int
-    limit: float | None
-    is_quick: bool = True
+    quick_repeats: int  # 0: not in a quick run
+    limit: float | None = None
 
 
 LINES = (
-    Line("adult", 7, 3.0),
-    Line("bank", 7, None),
-    Line(census_like_name(10**5), 5, None),
-    Line(census_like_name(10**6), 3, None),
-    Line(census_like_name(CENSUS_ROWS), 3, 2.0, is_quick=False),
+    Line("adult", 9, 5, limit=3.0),
+    Line("bank", 9, 5),
+    Line(census_like_name(10**5), 5, 2),
+    Line(census_like_name(10**6), 3, 1),
+    Line(census_like_name(CENSUS_ROWS), 3, 0, limit=2.0),
 )
 
 
@@ -44,7 +44,7 @@ def run(context: Context, result: SuiteResult) -> None:
         "repeats. faiss runs its 25 iterations on all rows."
     )
     for line in LINES:
-        if context.quick and not line.is_quick:
+        if context.quick and not line.quick_repeats:
             continue
         try:
             ratios = [_one_seed(context, line, seed, result) for seed in _seeds(context, line)]
@@ -64,7 +64,7 @@ def _seeds(context: Context, line: Line) -> tuple[int, ...]:
 def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> float:
     """Time all methods from one seed; add their rows; return the ratio of ours to scikit-learn's."""
     task = context.task(line.dataset, seed)
-    methods = _that_run(task, result)
+    methods = _that_run(task, result, context)
     outcomes = {}
 
     def keep(method: Method) -> None:
@@ -72,8 +72,8 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> f
 
     times = time_interleaved(
         {method.name: partial(keep, method) for method in methods},
-        2 if context.quick and len(task.dataset.X) > 500_000 else line.repeats,
-        warm_up=1 if len(task.dataset.X) < 500_000 else 0,
+        line.quick_repeats if context.quick else line.repeats,
+        warm_up=1 if len(task.dataset.X) < 50_000 else 0,
     )
     for name, measured in times.items():
         details = outcomes[name].details
@@ -96,9 +96,11 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> f
     return ratio
 
 
-def _that_run(task: Task, result: SuiteResult) -> list[Method]:
+def _that_run(task: Task, result: SuiteResult, context: Context) -> list[Method]:
     methods = []
     for name in _METHODS:
+        if context.quick and name not in (_OURS, _PEER) and len(task.dataset.X) > 50_000:
+            continue
         try:
             # A small trial finds out whether the method runs at all, before anything is timed.
             METHODS[name](_trial(task))
@@ -109,7 +111,6 @@ def _that_run(task: Task, result: SuiteResult) -> list[Method]:
 
 
 def _trial(task: Task) -> Task:
-    from dataclasses import replace
-
-    few = slice(None, None, max(1, len(task.dataset.X) // 2000))
-    return replace(task, dataset=replace(task.dataset, X=task.dataset.X[few].copy(), groups=task.dataset.groups[few]))
+    step = max(1, len(task.dataset.X) // 2000)
+    few = replace(task.dataset, X=task.dataset.X[::step].copy(), groups=task.dataset.groups[::step])
+    return replace(task, dataset=few, fairness_weight=task.fairness_weight / step)
