@@ -154,6 +154,6 @@ def _status(key: str) -> int:
 def _resident(pid: int) -> int:
     if find_spec("psutil") is None:
         raise Unavailable("psutil is not installed, and this system does not keep the peak itself")
-    import psutil
+    import psutil  # type: ignore[import-untyped]
 
     return int(psutil.Process(pid or None).memory_info().rss)
