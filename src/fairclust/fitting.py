@@ -143,6 +143,13 @@ def fit_once(
     )
 
 
+def sampling_step(sweep: InMemorySweep, solver: Solver, settings: Settings) -> int:
+    """A sample for the first iterations takes every so-manieth point; below 2, there are too few points to gain."""
+    if sweep.n_groups == 1 or solver.rests_on_energy or settings.assignments != "hard":
+        return 1
+    return min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
+
+
 def fit_coarse_to_fine(
     objective: Objective,
     sweep: InMemorySweep,
@@ -156,9 +163,8 @@ def fit_coarse_to_fine(
 
     Early iterations then cost a sixteenth. Plain clustering is fitted on all points from the first iteration.
     """
-    step = min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
-    is_plain = not weight.any() or sweep.n_groups == 1
-    if step < 2 or is_plain or solver.rests_on_energy or settings.assignments != "hard":
+    step = sampling_step(sweep, solver, settings)
+    if step < 2 or not weight.any():
         return fit_once(objective, sweep, fairness, weight, solver, parameters, settings)
     sample, rows = sweep.sampled(step)
     share = sample.total / sweep.total

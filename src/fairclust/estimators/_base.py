@@ -17,10 +17,12 @@ from .._typing import FloatArray, IntArray
 from ..errors import EmptyClusterWarning, FairclustWarning, FairnessGoalMissed, SlowKernelsWarning
 from ..fairness import KLFairness
 from ..fitting import Settings
+from ..goals import MaxFairnessError
 from ..groups import Groups, encode_groups, encode_with_names, to_column
 from ..layout import build_layout
 from ..objectives import Objective
 from ..problem import Problem, WeightedFit
+from ..search import search_goal
 from ..seeding import starting_centers
 from ..solvers import Bound, Dual, Solver
 from ..sweep import InMemorySweep, State
@@ -77,16 +79,30 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         problem, groups, starts = self._problem(X, sensitive_features, sample_weight)
-        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
-        if groups.n_groups == 1:
-            weight = 0.0
-        fits = [
-            problem.fit_goal(self.max_fairness_error, start) if weight is None else problem.fit(weight, start)
-            for start in starts
-        ]
-        chosen = min(fits, key=lambda fit: fit.rank(self.max_fairness_error))
+        fits = [self._fit_start(problem, start) for start in starts]
+        chosen = min(fits, key=lambda fit: self._rank(problem, fit))
         self._store(problem, groups, chosen, sum(fit.n_sweeps for fit in fits))
         return self
+
+    def _fit_start(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
+        if weight is not None or problem.sweep.n_groups == 1:
+            return problem.fit(weight or 0.0, start)
+        goal = MaxFairnessError(problem.fairness, self.max_fairness_error)
+        return search_goal(problem, goal, start, exactly=self.max_fairness_error == 0 and problem.sweep.weights is None)
+
+    def _rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Fits that meet the goal first, then the cheapest."""
+        if isinstance(self.fairness_weight, str):
+            return (max(0.0, self._worst_error(problem, fit) - self._allowed(problem)), fit.result.objective)
+        return (0.0, fit.result.energy)
+
+    def _worst_error(self, problem: Problem, fit: WeightedFit) -> float:
+        return float(problem.fairness.value(fit.result.masses).max())
+
+    def _allowed(self, problem: Problem) -> float:
+        """Return the goal; where that is 0, what rounding to whole points leaves."""
+        return self.max_fairness_error
 
     def fit_predict(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -168,7 +184,8 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.balance_ = _balance(masses)
         self.group_names_ = groups.names
         self.target_proportions_ = groups.target
-        self.fairness_weight_ = fit.weight
+        self.fairness_weight_ = float(fit.weights.max())
+        self.cluster_weights_ = fit.weights
         self.fairness_goal_met_ = bool(self.max_fairness_error_ <= self.max_fairness_error)
         self.n_iter_ = result.n_iter
         self.n_sweeps_ = n_sweeps
