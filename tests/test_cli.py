@@ -16,6 +16,7 @@ import pytest
 from fairclust import FairKMeans
 from fairclust.cli import main
 from fairclust.metrics import fairness_error
+from fairclust.report._files import atomic
 
 polars = pytest.importorskip("polars", reason="the command line needs the extra 'cli'")
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
@@ -404,8 +405,6 @@ def test_full_disk_fails_in_one_sentence_and_leaves_no_file(tmp_path, name):
 
 
 def test_interrupted_write_leaves_nothing_behind(tmp_path):
-    from fairclust.cli.files import atomic
-
     target = tmp_path / "labels.csv"
     target.write_text("before")
 

@@ -56,6 +56,7 @@ Jobs = Annotated[int | None, typer.Option(help="Threads; all cores without it. T
 Delimiter = Annotated[str | None, typer.Option(help="What separates cells: , ; | or tab. Found out without it.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of the text, such as cp1252. Found out without it.")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign, . or a comma. Found out without it.")]
+Report = Annotated[Path | None, typer.Option(help="Where a report for the browser goes, as one HTML file.")]
 Suppress = Annotated[float | None, typer.Option(help="For privacy: do not show counts below this (5 is usual).")]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout, and nothing else there.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
@@ -96,6 +97,7 @@ def fit(
     out: Annotated[
         Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv, .parquet.")
     ] = None,
+    report: Report = None,
     features: Features = None,
     encode: Encode = None,
     exclude: Exclude = None,
@@ -131,7 +133,7 @@ def fit(
         Method(
             clusters, objective, fairness_weight, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs
         ),
-        Wanted(out, None, label_column, soft, compare, suppress_below, json, force),
+        Wanted(out, report, label_column, soft, compare, suppress_below, json, force),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from ..audit import AuditReport, audit
 from ..checks import DEFAULT_MAX_FAIRNESS_ERROR
 from ..errors import InvalidInputError
 from ..groups import to_column
+from ..report import Page, model_report
 from .columns import MISSING_POLICIES, Choice, Prepared, choose_features, names_in, prepare, read_groups
 from .files import check_output
 from .objectives import WORDS, find_estimator, watched
@@ -173,6 +176,21 @@ def tell_people(people: People) -> None:
         note(remark)
 
 
+def remarks_on(people: People) -> list[str]:
+    """Give every sentence on what was done to the data, for reports."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in people.choice.ignored.items():
+        by_reason.setdefault(reason, []).append(name)
+    left_out = [f"Left out, {reason}: {listed(names, 30)}." for reason, names in by_reason.items()]
+    features = f"Features: {listed(people.choice.numeric + people.choice.encoded, 40)}."
+    return [features, *left_out, *people.remarks, *people.choice.remarks, *people.prepared.remarks]
+
+
+def typed_command() -> str:
+    """Give the command line of this process, ready to be pasted."""
+    return shlex.join(["fairclust", *sys.argv[1:]])
+
+
 def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wanted: Wanted, stages: Stages) -> Fitted:
     X, groups = people.prepared.X, people.groups
     with told_warnings(), stages.stage("fit", "Clustering") as stage:
@@ -203,7 +221,27 @@ def _write(people: People, fitted: Fitted, source: Source, method: Method, wante
         with fitted.stages.stage("write", f"Writing {wanted.out.name}"):
             write_table(_with_labels(people, fitted.model, wanted), wanted.out, people.table.dialect)
         written["out"] = str(wanted.out)
+    if wanted.report is not None:
+        with fitted.stages.stage("report", f"Writing {wanted.report.name}"):
+            _report(people, fitted, source, wanted).save(wanted.report, overwrite=True)
+        written["report"] = str(wanted.report)
     return written
+
+
+def _report(people: People, fitted: Fitted, source: Source, wanted: Wanted) -> Page:
+    means, stds = people.prepared.raw_means, people.prepared.raw_stds
+    return model_report(
+        fitted.model,
+        people.prepared.X,
+        people.groups,
+        plain=fitted.plain,
+        feature_names=people.prepared.feature_names,
+        units=(means, stds) if source.standardize else None,
+        title=f"Fair clusters of {source.file.name} by {', '.join(people.sensitive)}",
+        suppress_below=wanted.suppress_below,
+        remarks=remarks_on(people),
+        command=typed_command(),
+    )
 
 
 def _with_labels(people: People, model: Any, wanted: Wanted) -> polars.DataFrame:

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars
 
 from ..errors import FairclustError, InvalidInputError
-from .files import atomic
+from ..report._files import atomic
 
 _HEAD = 1 << 18  # bytes looked at to learn how a text file is written
 _DELIMITERS = (",", ";", "\t", "|")
