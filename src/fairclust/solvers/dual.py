@@ -34,14 +34,15 @@ _FAR = 15.0  # a warm start whose first step is longer starts cold instead
 _HALVINGS = 6
 _WEIGHT_GROWTH = 10.0
 _SETTLING = 5  # most steps on hard masses
-_LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in one step: small fair clusters would vanish
+_LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in one step or one cooling: small fair clusters would vanish
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Where a descent ended: the state, and the curvature at its last answer."""
+    """Where a descent ended: the state, and masses and curvature at its last answer."""
 
     state: State
+    masses: FloatArray
     curvature: FloatArray
 
 
@@ -95,10 +96,13 @@ class Dual:
             state = found.state
         for share in self.cooling[1:]:
             scale = 1.0 / (share * gap)
-            state = State(scale, state.price * scale)
-            found = self._descend(sweep, fairness, weight, state)
+            cooler = self._descend(sweep, fairness, weight, State(scale, state.price * scale))
             assert found is not None
-            state = found.state
+            assert cooler is not None
+            # A large weight can make it pay to let a cluster vanish: its last points would be few and unfair.
+            if (cooler.masses.sum(axis=1) < (1.0 - _LARGEST_LOSS) * found.masses.sum(axis=1)).any():
+                break
+            found, state = cooler, cooler.state
         assert found is not None
         return found
 
@@ -152,7 +156,7 @@ class Dual:
                 break
             price, answer, energy = tried, reply, reached
         assert answer.curvature is not None
-        return _Found(State(scale, price * scale), answer.curvature)
+        return _Found(State(scale, price * scale), answer.masses, answer.curvature)
 
 
 def _growing(weight: FloatArray, first: float) -> list[FloatArray]:
