@@ -45,6 +45,14 @@ struct SweepArgs {
     int64_t n_clusters;
 };
 
+// What a move of one point costs besides its distance: tables for the chunk's cell, one value per cluster.
+struct MoveTables {
+    const double* enter;       // IN (K,) change of the penalty when a point enters
+    const double* leave;       // IN (K,) change of the penalty when a point leaves
+    const double* enter_share; // IN (K,) factor on the distance to a cluster it enters: n / (n + 1) for means, else 1
+    const double* leave_share; // IN (K,) factor on the distance to the cluster it leaves: n / (n - 1) for means, else 1
+};
+
 template <class T>
 struct RowKernels {
     // Fills excess for blocks [begin, end). OUT sums {weighted cost of the cheapest clusters, of `labels`}.
@@ -53,6 +61,11 @@ struct RowKernels {
 
     // OUT sums (K, M): weighted sums of the rows of X by label.
     void (*label_sums)(const RowArgs<T>&, int64_t begin, int64_t end, double* sums);
+
+    // OUT positions (visiting order) of points that some move to another cluster would serve better by more than
+    // `least`; returns how many. scratch as for distances. positions: room for every point of the blocks.
+    int64_t (*find_moves)(const RowArgs<T>&, int metric, const MoveTables&, double least, int64_t begin, int64_t end,
+                          T* scratch, int32_t* positions);
 
     // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep. scratch: kBlock * n_clusters.
     void (*soft_sums)(const SweepArgs&, const RowArgs<T>&, float scale, const float* pull, int64_t begin, int64_t end,
@@ -69,9 +82,10 @@ struct KernelSet {
     void (*sweep)(const SweepArgs&, float scale, const float* pull, int64_t stride, int64_t begin, int64_t end,
                   float* scratch, double* masses, double* sums, double* curvature);
 
-    // argmin_k(a_pk + price_k), counted. OUT labels in visiting order, masses (K,), sums {excess cost, gap to second best}.
-    void (*assign)(const SweepArgs&, const float* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
-                   double* sums);
+    // argmin_k(a_pk + price_k), counted. OUT labels and (unless null) gaps to the second best, in visiting order;
+    // masses (K,), sums {excess cost, gap}.
+    void (*assign)(const SweepArgs&, const float* price, int64_t begin, int64_t end, int32_t* labels, float* gaps,
+                   double* masses, double* sums);
 
     // The same softmax written out, a row of n_clusters values per point, in the user's order.
     void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* pull, int64_t begin, int64_t end,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._core import kernels
 from .._typing import FloatArray, IntArray
 from ..sweep import Answer, InMemorySweep, State
+
+if TYPE_CHECKING:
+    from ..polishing import Penalty
 
 _SQUARED_EUCLIDEAN = 0
 _ROWS = 1 << 16
@@ -21,11 +25,14 @@ class KMeansObjective:
     ----------
     X : ndarray of shape (n_samples, n_features)
         float32 or float64, C-contiguous, in the user's order.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
     """
 
-    def __init__(self, X: FloatArray) -> None:
+    def __init__(self, X: FloatArray, weights: FloatArray | None = None) -> None:
         self.X = X
-        self._variance = _mean_variance(X)
+        self._weights = weights
+        self._variance = _mean_variance(X, weights)
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Means of the clusters; an empty cluster's mean is zero."""
@@ -52,7 +59,8 @@ class KMeansObjective:
 
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on some rows only."""
-        return KMeansObjective(np.ascontiguousarray(self.X[rows]))
+        weights = None if self._weights is None else self._weights[rows]
+        return KMeansObjective(np.ascontiguousarray(self.X[rows]), weights)
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
@@ -69,16 +77,35 @@ class KMeansObjective:
             distance[sweep.weights == 0] = -1.0
         return np.argsort(-distance, kind="stable")[:count]
 
+    def improve(self, sweep: InMemorySweep, labels: IntArray, penalty: Penalty, least: float) -> int:
+        """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
+        sizes = penalty.masses.sum(axis=1)
+        sums = kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads)
+        found = kernels.find_moves(
+            sweep.plan, _SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
+            np.ascontiguousarray(penalty.enter.T), np.ascontiguousarray(penalty.leave.T),
+            sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), least, sweep.n_threads,
+        )  # fmt: skip
+        rows, cells = sweep.layout.order[found], sweep.layout.cells[found]
+        n_moves = 0
+        while made := kernels.make_moves(
+            self.X, rows, found, cells, labels, sums, sizes, penalty.enter, penalty.leave, least, penalty.move
+        ):
+            n_moves += made
+        return n_moves
+
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
         means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
         return np.ascontiguousarray(means, dtype=self.X.dtype)
 
 
-def _mean_variance(X: FloatArray) -> float:
+def _mean_variance(X: FloatArray, weights: FloatArray | None) -> float:
     """Mean over the features of their variance, in double precision and without a copy of X."""
-    mean = sum(X[rows].sum(axis=0, dtype=float) for rows in _slices(len(X))) / len(X)
-    squares = sum(((X[rows] - mean) ** 2).sum(axis=0) for rows in _slices(len(X)))
-    return float(np.mean(squares) / len(X))
+    w = np.broadcast_to(1.0, len(X)) if weights is None else weights
+    total = float(w.sum())
+    mean = sum(w[rows] @ X[rows] for rows in _slices(len(X))) / total
+    squares = sum(w[rows] @ (X[rows] - mean) ** 2 for rows in _slices(len(X)))
+    return float(np.mean(squares) / total)
 
 
 def _slices(n_rows: int) -> Iterator[slice]:
