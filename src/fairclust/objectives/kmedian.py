@@ -14,7 +14,8 @@ from .kmeans import _mean_variance, _slices
 METRICS = {"euclidean": 1, "manhattan": 2}  # as the kernels number them
 CENTERS = ("medoid", "geometric")
 
-_MOST_PER_POINT = 1 << 14  # distances per point of a cluster that its medoid may cost
+_FREE = 1 << 27  # distances that an exact search in a cluster may take,
+_MOST_PER_POINT = 1 << 10  # or so many per point
 _FEW_CHANGES = 0.05  # share of the labels that change between two steps; below it medoids are exact
 _MANY_ROWS = 1 << 18  # above, only the last medoids are exact
 _MEDIAN_STEPS = 200
@@ -71,19 +72,27 @@ class KMedianObjective:
     metric : {"euclidean", "manhattan"}
     center : {"medoid", "geometric"}
         "geometric": anywhere in space; for manhattan the median of every feature.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
     effort : Effort or None
         Counts the distances.
     """
 
     def __init__(
-        self, X: FloatArray, metric: str = "euclidean", center: str = "medoid", effort: Effort | None = None
+        self,
+        X: FloatArray,
+        metric: str = "euclidean",
+        center: str = "medoid",
+        weights: FloatArray | None = None,
+        effort: Effort | None = None,
     ) -> None:
         self.X = X
         self.metric = metric
         self.center = center
         self.effort = Effort() if effort is None else effort
         self._metric = METRICS[metric]
-        self._variance = _mean_variance(X, None)
+        self._weights = weights
+        self._variance = _mean_variance(X, weights)
         self._filled: FloatArray | None = None  # the centres that the point costs are distances to
         self._medoids: Medoids | None = None  # the last ones found,
         self._labels: IntArray | None = None  # and the labels they belong to
@@ -105,7 +114,8 @@ class KMedianObjective:
         found = self._search(sweep, labels, old, is_exact=is_late)
         if not is_late and not has_many_rows and np.array_equal(found.positions, old):
             found = self._search(sweep, labels, old, is_exact=True)
-        self._medoids, self._labels = found, labels
+        # The labels of many rows would be one more array of that length.
+        self._medoids, self._labels = found, None if has_many_rows else labels
         return found.centers
 
     def medoids(self, sweep: InMemorySweep, labels: IntArray) -> Medoids:
@@ -150,11 +160,14 @@ class KMedianObjective:
 
     def sampled(self, rows: IntArray) -> KMedianObjective:
         """K-median on some rows only; their medoids are rows of X all the same."""
-        return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, self.effort)
+        weights = None if self._weights is None else self._weights[rows]
+        return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, weights, self.effort)
 
     def relaxed(self) -> KMedianObjective | None:
         """K-median with geometric medians: medoids are found among the points near them."""
-        return KMedianObjective(self.X, self.metric, "geometric", self.effort) if self.center == "medoid" else None
+        if self.center == "geometric":
+            return None
+        return KMedianObjective(self.X, self.metric, "geometric", self._weights, self.effort)
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features; 0 when no medoid changed."""
@@ -188,8 +201,8 @@ class KMedianObjective:
         """Exact where asked, and for manhattan, where sorting finds the medoids in n·log n."""
         position, value, lower, evaluations = kernels.medoids(
             sweep.plan, self._metric, self.X, labels, sweep.weights if weights is None else weights,
-            np.ascontiguousarray(old, dtype=np.int64), is_exact or self.metric == "manhattan", float(_MOST_PER_POINT),
-            sweep.n_threads,
+            np.ascontiguousarray(old, dtype=np.int64), is_exact or self.metric == "manhattan", float(_FREE),
+            float(_MOST_PER_POINT), sweep.n_threads,
         )  # fmt: skip
         self.effort.n_distances += int(evaluations.sum())
         positions = position.astype(np.int64)
