@@ -1,8 +1,24 @@
 """fairclust: clusters whose demographic make-up matches a target, at the least cost in clustering quality."""
 
-from . import datasets
-from .estimators import FairKMeans
+from . import datasets, metrics
+from .audit import AuditReport, audit
+from .errors import FairclustError, FairclustWarning, FairnessGoalMissed
+from .estimators import FairKMeans, FairKMedian
+from .path import FairnessPath, fairness_path
 
 __version__ = "0.1.0"
 
-__all__ = ["FairKMeans", "__version__", "datasets"]
+__all__ = [
+    "AuditReport",
+    "FairKMeans",
+    "FairKMedian",
+    "FairclustError",
+    "FairclustWarning",
+    "FairnessGoalMissed",
+    "FairnessPath",
+    "__version__",
+    "audit",
+    "datasets",
+    "fairness_path",
+    "metrics",
+]

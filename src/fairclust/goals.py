@@ -8,14 +8,18 @@ from typing import Protocol
 import numpy as np
 
 from ._typing import AnyArray, FloatArray
-from .fairness import KLFairness
+from .fairness import KLFairness, cluster_balances
 
 
 class Goal(Protocol):
     """A goal holds when every cluster's ratio is at most 1."""
 
     def ratio(self, masses: FloatArray) -> FloatArray:
-        """How far each cluster is from the goal, shape (n_clusters,): 0 at the target, 1 just met, more if missed."""
+        """Return how far each cluster is from the goal, (n_clusters,): 0 at the target, 1 just met, more if missed."""
+        ...
+
+    def achieved(self, masses: FloatArray) -> float:
+        """The figure that the goal limits, of the worst cluster."""
         ...
 
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
@@ -34,6 +38,13 @@ class MaxFairnessError:
         """Error over limit."""
         return self.fairness.value(masses) / max(self.limit, 1e-15)
 
+    def achieved(self, masses: FloatArray) -> float:
+        """Largest error."""
+        return float(self.fairness.value(masses).max())
+
+    def __str__(self) -> str:
+        return f"max_fairness_error={self.limit:g}"
+
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The clusters' compositions average to the data's, so one of them is as far from the target as the data."""
         whole = masses.sum(axis=0, keepdims=True)
@@ -43,9 +54,9 @@ class MaxFairnessError:
         shares = whole[0] / whole.sum()
         worst = int(np.argmax(np.abs(shares - self.fairness.target)))
         return (
-            f"max_fairness_error={self.limit:g} cannot be met: target_proportions asks for {self.fairness.target[worst]:.3f} "
-            f"of group {names[worst]!r}, of which the data have {shares[worst]:.3f}, so some cluster has an error of at "
-            f"least {least:.3g}"
+            f"max_fairness_error={self.limit:g} cannot be met: target_proportions asks for "
+            f"{self.fairness.target[worst]:.3f} of group {names[worst]!r}, of which the data have "
+            f"{shares[worst]:.3f}, so some cluster has an error of at least {least:.3g}"
         )
 
 
@@ -59,7 +70,14 @@ class MinBalance:
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Distance from the target's own balance, over the distance allowed."""
         best = float(self.fairness.target.min() / self.fairness.target.max())
-        return (best - _balances(masses)) / max(best - self.limit, 1e-12)
+        return (best - cluster_balances(masses)) / max(best - self.limit, 1e-12)
+
+    def achieved(self, masses: FloatArray) -> float:
+        """Smallest balance."""
+        return float(cluster_balances(masses).min())
+
+    def __str__(self) -> str:
+        return f"min_balance={self.limit:g}"
 
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """No clustering is more balanced than the data."""
@@ -90,6 +108,13 @@ class Bounds:
         below = (target - shares) / np.maximum(target - self.lower, 1e-12)
         return np.maximum(above, below).max(axis=1)
 
+    def achieved(self, masses: FloatArray) -> float:
+        """Largest deviation from the target, in units of what is allowed."""
+        return float(self.ratio(masses).max())
+
+    def __str__(self) -> str:
+        return "bounds"
+
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The data's shares must lie between the bounds."""
         shares = masses.sum(axis=0) / masses.sum()
@@ -98,11 +123,6 @@ class Bounds:
             return None
         j = int(outside[0])
         return (
-            f"bounds cannot be met: group {names[j]!r} has a share of {shares[j]:.3f} in the data, but {self.lower[j]:.3f} to "
-            f"{self.upper[j]:.3f} is asked for in every cluster"
+            f"bounds cannot be met: group {names[j]!r} has a share of {shares[j]:.3f} in the data, but "
+            f"{self.lower[j]:.3f} to {self.upper[j]:.3f} is asked for in every cluster"
         )
-
-
-def _balances(masses: FloatArray) -> FloatArray:
-    largest = masses.max(axis=1)
-    return np.divide(masses.min(axis=1), largest, out=np.zeros_like(largest), where=largest > 0)

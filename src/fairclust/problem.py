@@ -32,6 +32,13 @@ class Problem:
     fairness: KLFairness
     solver: Solver
     settings: Settings
+    share: float = 1.0  # of the full data that this is a sample of
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        cells = self.sweep.layout.cells
+        return np.bincount(cells, weights=self.sweep.weights, minlength=self.sweep.n_groups)[None].astype(float)
 
     def fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> WeightedFit:
         """Fit at one weight for all clusters, from parameters and perhaps from prices."""
@@ -53,10 +60,13 @@ class Problem:
     def coarse(self) -> Problem | None:
         """The same problem on a sample of the points; None where there are too few to need one."""
         step = sampling_step(self.sweep, self.solver, self.settings)
-        if step < 2:
-            return None
+        return self.sampled(step) if step >= 2 else None
+
+    def sampled(self, step: int) -> Problem:
+        """The same problem on every step-th point."""
         sample, rows = self.sweep.sampled(step)
-        return replace(self, sweep=sample, objective=self.objective.sampled(rows))
+        share = self.share * sample.total / self.sweep.total
+        return replace(self, sweep=sample, objective=self.objective.sampled(rows), share=share)
 
     def error(self, result: FitResult) -> float:
         """Fairness error, summed over the clusters, on the hard labels."""

@@ -44,10 +44,18 @@ def proportional_counts(masses: FloatArray) -> FloatArray:
     matrix = csr_array((np.ones(2 * n), (rows, np.tile(np.arange(n), 2))), shape=(n_clusters + n_groups, n))
     # Prefer to round up where the labels have more already.
     gain = (masses - ideal)[clusters, groups]
-    found = linprog(-gain, A_eq=matrix, b_eq=np.concatenate((rest_rows, rest_columns)), bounds=(0, 1), method="highs-ds")
+    found = linprog(
+        -gain, A_eq=matrix, b_eq=np.concatenate((rest_rows, rest_columns)), bounds=(0, 1), method="highs-ds"
+    )
     counts = floor.copy()
     counts[clusters, groups] += np.round(found.x)
     return counts
+
+
+def is_proportional(masses: FloatArray) -> bool:
+    """Whether every count is the floor or the ceiling of its ideal share."""
+    ideal = np.outer(masses.sum(axis=1), masses.sum(axis=0)) / masses.sum()
+    return bool((np.abs(masses - ideal) < 1.0 - 1e-9).all() or (np.abs(masses - ideal) <= 1e-9).all())
 
 
 def move_to_counts(sweep: InMemorySweep, price: FloatArray, counts: FloatArray) -> IntArray:
@@ -87,33 +95,32 @@ def move_to_counts(sweep: InMemorySweep, price: FloatArray, counts: FloatArray) 
 
 
 def _cheapest_moves(costs: FloatArray, labels: IntArray, surplus: FloatArray) -> tuple[IntArray, IntArray] | None:
-    """Moves of the fewest cost that take ``surplus`` away from each cluster, among these points; None: too few points."""
+    """The cheapest moves that take ``surplus`` away from each cluster, among these points; None: too few points."""
     n_clusters = len(surplus)
     most = int(surplus[surplus > 0].sum()) * 2 + _SPARE
     extra = costs - costs[np.arange(len(labels)), labels][:, None]
-    points, destinations = [], []
+    pairs: list[tuple[IntArray, IntArray]] = []
     for source in range(n_clusters):
         own = np.flatnonzero(labels == source)
         for destination in range(n_clusters):
             if destination == source or not len(own):
                 continue
             cheapest = own[np.argsort(extra[own, destination], kind="stable")[:most]]
-            points.append(cheapest)
-            destinations.append(np.full(len(cheapest), destination))
-    point, destination = np.concatenate(points), np.concatenate(destinations)
+            pairs.append((cheapest, np.full(len(cheapest), destination)))
+    point = np.concatenate([points for points, _ in pairs])
+    goes_to = np.concatenate([destinations for _, destinations in pairs])
     n = len(point)
     used, row_of_point = np.unique(point, return_inverse=True)
     # A move takes one from its source and gives one to its destination; a point moves at most once.
-    balance = csr_array(
-        (np.concatenate((np.ones(n), -np.ones(n))), (np.concatenate((labels[point], destination)), np.tile(np.arange(n), 2))),
-        shape=(n_clusters, n),
-    )
+    sides = np.concatenate((labels[point], goes_to))
+    signs = np.concatenate((np.ones(n), -np.ones(n)))
+    balance = csr_array((signs, (sides, np.tile(np.arange(n), 2))), shape=(n_clusters, n))
     once = csr_array((np.ones(n), (row_of_point, np.arange(n))), shape=(len(used), n))
     found = linprog(
-        extra[point, destination], A_ub=once, b_ub=np.ones(len(used)), A_eq=balance, b_eq=surplus,
+        extra[point, goes_to], A_ub=once, b_ub=np.ones(len(used)), A_eq=balance, b_eq=surplus,
         bounds=(0, 1), method="highs-ds",
     )  # fmt: skip
     if found.status != 0:
         return None
     chosen = found.x > 0.5
-    return point[chosen], destination[chosen]
+    return point[chosen], goes_to[chosen]

@@ -1,21 +1,22 @@
 """From a goal to weights: the cheapest clustering found whose clusters all meet it, by warm-started fits.
 
-Each cluster has a weight of its own, a Lagrange multiplier: it grows where the cluster misses the goal and shrinks where
-it is fairer than asked, so that no cluster pays for more than it needs. Fits in between are a few iterations long and
-start where the last one ended.
+Each cluster has a weight of its own, a Lagrange multiplier: it grows where the cluster misses the goal and shrinks
+where it is fairer than asked, so that no cluster pays for more than it needs. Fits in between are a few iterations long
+and start where the last one ended.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from ._typing import FloatArray
+from ._typing import AnyArray, FloatArray
 from .fitting import FitResult
 from .goals import Goal
 from .problem import Problem, WeightedFit
-from .rounding import move_to_counts, proportional_counts
+from .rounding import is_proportional, move_to_counts, proportional_counts
 
 _MOST_ROUNDS = 30
 _SHORT = 5  # outer iterations of a fit in between
@@ -28,6 +29,7 @@ _CORRECTIONS = 16
 _CORRECTION = 1.1
 _EXACT_WEIGHT = 300.0  # natural weights at which clusters are proportional up to a few points
 _EXACT_ROUNDS = 8
+_HOPELESS_WEIGHT = 30.0  # natural weights, for a goal that cannot be met
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,122 @@ class _Tried:
     @property
     def is_met(self) -> bool:
         return self.worst <= 1.0
+
+
+class Aim(Protocol):
+    """What a fit is for: fits from a start, ranks fits, and says whether one will do."""
+
+    @property
+    def is_goal(self) -> bool: ...  # noqa: D102
+
+    @property
+    def may_be_polished(self) -> bool: ...  # noqa: D102
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit: ...  # noqa: D102
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]: ...  # noqa: D102
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool: ...  # noqa: D102
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class WeightAim:
+    """A fixed weight."""
+
+    weight: float
+    reported: Goal
+    is_goal: bool = False
+    may_be_polished: bool = True
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Fit at the weight; on a sample, at its share of it."""
+        return problem.fit(self.weight * problem.share, start)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Lowest energy first."""
+        return (0.0, fit.result.energy)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """Whether the goal would be met."""
+        return bool(self.reported.ratio(fit.result.masses).max() <= 1.0)
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """A fixed weight misses nothing."""
+        return ""
+
+
+@dataclass(frozen=True)
+class GoalAim:
+    """A goal that every cluster must meet, at the least cost."""
+
+    goal: Goal
+    names: AnyArray
+    exactly: bool = False
+    is_goal: bool = True
+
+    @property
+    def may_be_polished(self) -> bool:
+        """Exact counts must stay."""
+        return not self.exactly
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Search; where the goal cannot be met by any clustering, come close without searching."""
+        if self._obstacle(problem) is not None:
+            return problem.fit(_HOPELESS_WEIGHT * problem.natural_weight(start), start)
+        return search_goal(problem, self.goal, start, exactly=self.exactly)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Fits that meet the goal first, then the cheapest."""
+        excess = 0.0 if self.is_met(problem, fit) else float(self.goal.ratio(fit.result.masses).max())
+        return (excess, fit.result.objective)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """Whether every cluster meets the goal; for exact proportions, up to the rounding to whole points."""
+        if self.exactly:
+            return is_proportional(fit.result.masses)
+        return bool(self.goal.ratio(fit.result.masses).max() <= 1.0)
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """Say why or how close."""
+        obstacle = self._obstacle(problem)
+        if obstacle is not None:
+            return f"{obstacle}. The clusters come as close as a large weight takes them."
+        masses = fit.result.masses
+        worst = int(self.goal.ratio(masses).argmax())
+        return (
+            f"{self.goal} was not reached: cluster {worst} is the worst, with {self.goal.achieved(masses):.3g}. "
+            "Allow more, or try fewer clusters or more starts (n_init)."
+        )
+
+    def _obstacle(self, problem: Problem) -> str | None:
+        return self.goal.obstacle(problem.group_masses, self.names)
+
+
+@dataclass(frozen=True)
+class CostAim:
+    """The fairest clusters that cost at most so much more than plain ones."""
+
+    most_increase: float
+    is_goal: bool = True
+    may_be_polished: bool = False
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Search along the weight."""
+        return search_cost(problem, self.most_increase, start)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Fairest first."""
+        return (problem.error(fit.result), fit.result.objective)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """The search never spends more."""
+        return True
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """Never missed: plain clustering always qualifies."""
+        return ""
 
 
 def search_goal(problem: Problem, goal: Goal, start: FloatArray, *, exactly: bool = False) -> WeightedFit:
@@ -103,7 +221,7 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
     """Let the weights find their level, then fit at the best of them until nothing moves."""
     weights = np.full(problem.sweep.n_clusters, natural)
     tried = _try(problem, goal, weights, start, None)
-    if tried.is_met:  # the goal is an easy one: perhaps plain clusters meet it
+    if tried.is_met:  # at a small weight: perhaps nothing needs to be done
         plain = _try(problem, goal, np.zeros_like(weights), start, None)
         if plain.is_met:
             return plain
@@ -119,10 +237,6 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
             break
         weights = np.maximum(tried.weights * _growth(goal, tried.result), _SMALLEST_WEIGHT * natural)
         tried = _try(problem, goal, weights, tried.result.parameters, tried.result, _SHORT)
-    if best is not None and best.weights.max() <= 10 * _SMALLEST_WEIGHT * natural:
-        plain = _try(problem, goal, np.zeros_like(weights), start, None)
-        if plain.is_met:
-            return plain
     return _settle(problem, goal, best or closest)
 
 
@@ -180,7 +294,7 @@ def _exact(problem: Problem, start: FloatArray, natural: float) -> _Tried:
     result = problem.fit_weights(weights, result.parameters, result.state)
     best = _rounded(problem, weights, result)
     for _ in range(_EXACT_ROUNDS):
-        problem.objective.fill(problem.sweep, problem.objective.parameters(problem.sweep, best.labels, best.masses.sum(axis=1)))
+        # The point costs are at the means of the best labels already: _rounded filled them last.
         solution = problem.solver.solve(problem.sweep, problem.fairness, weights, best.state)
         again = _rounded(problem, weights, replace(best, state=solution.state))
         if again.objective >= best.objective:
