@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         from .app import app
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in ("typer", "rich"):
+        if error.name is None or error.name.split(".")[0] not in ("typer", "rich", "polars"):
             raise
         print(
             f"The fairclust command needs {error.name}, which is not installed. Run `pip install 'fairclust[cli]'`.",

@@ -59,12 +59,12 @@ def percent(share: float) -> str:
 
 
 @contextmanager
-def told_warnings() -> Iterator[None]:
-    """Turn the library's warnings into notes; a Python warning with a file name helps nobody here."""
+def told_warnings(*, silent: bool = False) -> Iterator[None]:
+    """Turn the library's warnings into notes (``silent``: drop them); a file name and line help nobody here."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairclustWarning)
         yield
-    for warning in caught:
+    for warning in [] if silent else caught:
         if issubclass(warning.category, FairclustWarning):
             note(f"Note: {warning.message}", style="yellow")
 
