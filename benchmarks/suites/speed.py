@@ -75,7 +75,9 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> f
     pair = {method.name: partial(keep, method) for method in methods if is_small or method.name in (_OURS, _PEER)}
     rest = {method.name: partial(keep, method) for method in methods if method.name not in pair}
     repeats = line.quick_repeats if context.quick else line.repeats
-    times = time_interleaved(pair, repeats, warm_up=int(is_small)) | time_interleaved(rest, 1)
+    times = time_interleaved(pair, repeats, warm_up=int(is_small))
+    if rest:
+        times |= time_interleaved(rest, 1)
     for name, measured in times.items():
         details = outcomes[name].details
         result.rows.append(
