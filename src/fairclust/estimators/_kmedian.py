@@ -34,11 +34,19 @@ class FairKMedian(PrototypeClusterer):
         "medoid": the row of a cluster with the least sum of distances to its other rows. "geometric": the place in
         space with that property; for manhattan the median of every feature.
     fairness_weight : float or "auto", default="auto"
-        λ of the paper, a number ≥ 0; 0 is plain K-median. "auto": the smallest λ found that meets
-        ``max_fairness_error``. λ has the units of F: it grows with the data and with their scale.
+        λ of the paper, a number ≥ 0; 0 is plain K-median. λ has the units of F: it grows with the data and with their
+        scale. "auto": reach a goal at the least cost found, with a weight of its own for each cluster.
     max_fairness_error : float, default=0.01
-        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. With a number
-        as ``fairness_weight`` it is only reported on, and must stay at its default.
+        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. 0 asks for
+        exact proportions: every count is the floor or the ceiling of its ideal share. With a number as
+        ``fairness_weight`` it is only reported on, and must stay at its default.
+    min_balance : float or None, default=None
+        Another goal: smallest ratio between two groups' counts in every cluster at or above this.
+    max_cost_increase : float or None, default=None
+        Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
+    bounds : float, dict or None, default=None
+        Another goal: each group's share in every cluster between a lower and an upper bound. A dict
+        {group: (lower, upper)}, or a number δ for (1 − δ)·target to target/(1 − δ).
     target_proportions : dict, array-like of shape (n_groups,) or None, default=None
         Wanted share of each group, by name or in sorted group order. None: the data's own shares.
     solver : {"dual", "bound"}, default="dual"
@@ -57,6 +65,9 @@ class FairKMedian(PrototypeClusterer):
         With ``solver="bound"``, relative change of the paper's energy.
     assignments : {"hard", "soft"}, default="hard"
         What the centres are the medoids, or medians, of.
+    polish : bool or "auto", default="auto"
+        At the end, move single points while that lowers the energy. "auto": with a goal, up to 100,000 rows and without
+        sample weights. A polished point may have another label than :meth:`predict` gives it.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     n_jobs : int or None, default=None
@@ -85,7 +96,7 @@ class FairKMedian(PrototypeClusterer):
     objective_ : float
         Sum of distances of the rows to the medoids, or geometric medians, of their clusters.
     energy_ : float
-        ``objective_ + fairness_weight_ · fairness_error_`` (with soft assignments, the relaxed energy).
+        ``objective_`` plus the weighted fairness errors of the clusters (with soft assignments, the relaxed energy).
     energy_history_ : ndarray of shape (n_iter_,)
         Energy after each outer iteration; it never rises.
     fairness_error_ : float
@@ -101,9 +112,13 @@ class FairKMedian(PrototypeClusterer):
     target_proportions_ : ndarray of shape (n_groups,)
         The target that was used.
     fairness_weight_ : float
-        The λ that was used.
+        The λ that was used; with a goal, the largest of ``cluster_weights_``.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        The weight of each cluster's fairness.
     fairness_goal_met_ : bool
-        Whether every cluster is within ``max_fairness_error``.
+        Whether the goal is met (with a fixed weight: whether every cluster is within ``max_fairness_error``).
+    polished_ : bool
+        Whether no move of a single point lowers the energy; False where polishing was off or cost the goal.
     n_iter_, n_sweeps_ : int
         Outer iterations of the chosen fit; passes over the point costs of all fits.
     stop_reason_ : StopReason
@@ -151,6 +166,9 @@ class FairKMedian(PrototypeClusterer):
         center: str = "medoid",
         fairness_weight: float | str = "auto",
         max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
+        min_balance: float | None = None,
+        max_cost_increase: float | None = None,
+        bounds: Any = None,
         target_proportions: Any = None,
         solver: str = "dual",
         lipschitz: float = 2.0,
@@ -159,6 +177,7 @@ class FairKMedian(PrototypeClusterer):
         max_iter: int = 300,
         tol: float = 1e-4,
         assignments: str = "hard",
+        polish: bool | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -168,6 +187,9 @@ class FairKMedian(PrototypeClusterer):
         self.center = center
         self.fairness_weight = fairness_weight
         self.max_fairness_error = max_fairness_error
+        self.min_balance = min_balance
+        self.max_cost_increase = max_cost_increase
+        self.bounds = bounds
         self.target_proportions = target_proportions
         self.solver = solver
         self.lipschitz = lipschitz
@@ -176,6 +198,7 @@ class FairKMedian(PrototypeClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.assignments = assignments
+        self.polish = polish
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -200,10 +223,10 @@ class FairKMedian(PrototypeClusterer):
         checks.check_choice("center", self.center, CENTERS)
         return super()._settings()
 
-    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit, n_sweeps: int) -> None:
+    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit) -> None:
         if self.center == "medoid":
             fit = self._store_medoids(problem, fit)
-        super()._store(problem, groups, fit, n_sweeps)
+        super()._store(problem, groups, fit)
 
     def _store_medoids(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
         """Store the exact medoids of the final labels; return the fit with its centres and objective theirs."""
@@ -220,7 +243,7 @@ class FairKMedian(PrototypeClusterer):
             else f"approximate: the objective is at most {100 * above:.2g} % above the one with exact medoids"
         )
         history, energy = result.energy_history, result.energy
-        if self.assignments == "hard" or not fit.weight:
+        if self.assignments == "hard" or not fit.weights.any():
             energy = result.energy - result.objective + medoids.value
             history = np.append(history[:-1], energy)
         parameters = np.where(medoids.positions[:, None] >= 0, medoids.centers, result.parameters)

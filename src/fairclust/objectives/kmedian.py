@@ -82,7 +82,7 @@ class KMedianObjective:
         self.center = center
         self.effort = Effort() if effort is None else effort
         self._metric = METRICS[metric]
-        self._variance = _mean_variance(X)
+        self._variance = _mean_variance(X, None)
         self._filled: FloatArray | None = None  # the centres that the point costs are distances to
         self._medoids: Medoids | None = None  # the last ones found,
         self._labels: IntArray | None = None  # and the labels they belong to

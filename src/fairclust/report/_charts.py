@@ -165,7 +165,11 @@ def tradeoff_chart(rows: Rows, x_title: str, y_title: str) -> Any:
         alt.Tooltip("x:Q", title=x_title, format=".4~g"),
         alt.Tooltip("y:Q", title=y_title, format=".6~g"),
     ]
-    line = alt.Chart(alt.NamedData("path")).mark_line(color="#7f9fc9", interpolate="linear").encode(x=x, y=y, order="index:Q")
+    line = (
+        alt.Chart(alt.NamedData("path"))
+        .mark_line(color="#7f9fc9", interpolate="linear")
+        .encode(x=x, y=y, order="index:Q")
+    )
     points = (
         alt.Chart(alt.NamedData("path"))
         .mark_point(filled=True, size=110, color="#4c8eda", opacity=1, cursor="pointer")

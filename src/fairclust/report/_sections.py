@@ -113,7 +113,7 @@ def feature_section(
     limit = report.suppress_below
     shown = [k for k in range(len(means)) if limit is None or report.sizes[k] >= limit]
     clusters = cluster_labels(report)
-    strongest = np.argsort(-np.abs(z[shown]).max(axis=0), kind="stable")[:_MOST_FEATURES] if shown else []
+    strongest: Any = np.argsort(-np.abs(z[shown]).max(axis=0), kind="stable")[:_MOST_FEATURES] if shown else []
     rows: charts.Rows = [
         {
             "cluster": clusters[k],
@@ -143,9 +143,7 @@ def _described(z: FloatArray, raw: FloatArray, overall: FloatArray, names: Seque
     order = [int(m) for m in np.argsort(-np.abs(z), kind="stable")[:4] if abs(z[m]) >= _TELLING]
     if not order:
         return "close to the average in every feature"
-    parts = [
-        f"{'high' if z[m] > 0 else 'low'} {name(names[m])} ({raw[m]:.4g} against {overall[m]:.4g})" for m in order
-    ]
+    parts = [f"{'high' if z[m] > 0 else 'low'} {name(names[m])} ({raw[m]:.4g} against {overall[m]:.4g})" for m in order]
     return "; ".join(parts)
 
 
