@@ -99,7 +99,8 @@ def describe_in_words(run: Mapping[str, Any], seconds: float | None = None) -> s
     machine = ", ".join(f"{key} {value}" for key, value in run["machine"].items() if value is not None)
     versions = ", ".join(f"{key} {value}" for key, value in run["versions"].items() if value is not None)
     took = "" if seconds is None else f", {seconds:.0f} s"
-    return f"{'Quick' if run['quick'] else 'Full'} run of {run['date']}{took}. {machine}. {run['kernels']} kernels. {versions}."
+    size = "Quick" if run["quick"] else "Full"
+    return f"{size} run of {run['date']}{took}. {machine}. {run['kernels']} kernels. {versions}."
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
