@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import MissingExtraError
+from ._page import check_extras
 
 Rows = list[dict[str, Any]]
 
@@ -22,12 +22,9 @@ _CLUSTER_COLORS = (
 
 def altair() -> Any:
     """Give Altair, or say what to install."""
-    try:
-        import altair
-    except ImportError as error:
-        raise MissingExtraError(
-            "reports need altair, which is not installed. Run `pip install 'fairclust[report]'`."
-        ) from error
+    check_extras()
+    import altair
+
     return altair
 
 
@@ -67,7 +64,7 @@ def composition_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str]
         .encode(x=alt.X("at:Q", title="share of the cluster"))
     )
     return finish(
-        (bars + lines).properties(width="container", height={"step": 24}),
+        (bars + lines).properties(width="container", height=24 * len(clusters)),
         "Stacked bars: the share of each group in every cluster; dashed lines where the target wants them to meet.",
         {"composition": rows},
     )
@@ -83,7 +80,7 @@ def cost_chart(rows: Rows) -> Any:
     )
     bars = base.mark_bar(color="#7f9fc9", height={"band": 0.7})
     labels = base.mark_text(align="right", dx=-6, color="#101418").encode(text=alt.Text("shown:N"))
-    return finish((bars + labels).properties(width="container", height={"step": 34}), "The clustering objective.")
+    return finish((bars + labels).properties(width="container", height=34 * len(rows)), "The clustering objective.")
 
 
 def features_chart(rows: Rows, clusters: Sequence[str], features: Sequence[str], largest: float) -> Any:
@@ -110,7 +107,7 @@ def features_chart(rows: Rows, clusters: Sequence[str], features: Sequence[str],
         )
     )
     description = "Heat map: how far each feature's mean in each cluster is from its average, in standard deviations."
-    return finish(chart.properties(width="container", height={"step": 22}), description)
+    return finish(chart.properties(width="container", height=22 * len(features)), description)
 
 
 def projection_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str], axes: tuple[str, str]) -> Any:
@@ -123,12 +120,18 @@ def projection_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str],
         .encode(
             x=alt.X("x:Q", title=axes[0], scale=alt.Scale(zero=False), axis=alt.Axis(grid=False)),
             y=alt.Y("y:Q", title=axes[1], scale=alt.Scale(zero=False), axis=alt.Axis(grid=False)),
-            color=_colors(alt, "cluster", clusters, _CLUSTER_COLORS),
+            color=_colors(alt, "cluster", clusters, _CLUSTER_COLORS, orient="top"),
             shape=alt.Shape(
                 "group:N",
                 title="group",
                 scale=alt.Scale(domain=list(groups), range=shapes),
-                legend=alt.Legend(orient="bottom", columns=4, labelLimit=160, symbolFillColor="currentColor"),
+                legend=alt.Legend(
+                    orient="bottom",
+                    columns=_columns(alt, groups),
+                    labelLimit=160,
+                    symbolFillColor="currentColor",
+                    symbolStrokeColor="currentColor",
+                ),
             ),
             tooltip=[alt.Tooltip("cluster:N"), alt.Tooltip("group:N")],
         )
@@ -140,11 +143,13 @@ def projection_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str],
 def line_chart(rows: Rows, x_title: str, y_title: str) -> Any:
     """Draw a line with points: ``x`` and ``y``."""
     alt = altair()
+    step = -(-len(rows) // 10)
+    ticks = [row["x"] for row in rows][::step]
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_line(point=True, color="#4c8eda")
         .encode(
-            x=alt.X("x:Q", title=x_title, axis=alt.Axis(format="d", tickMinStep=1, grid=False)),
+            x=alt.X("x:Q", title=x_title, axis=alt.Axis(format="d", values=ticks, grid=False)),
             y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False)),
             tooltip=[alt.Tooltip("x:Q", title=x_title), alt.Tooltip("y:Q", title=y_title, format=".6~g")],
         )
@@ -165,7 +170,11 @@ def tradeoff_chart(rows: Rows, x_title: str, y_title: str) -> Any:
         alt.Tooltip("x:Q", title=x_title, format=".4~g"),
         alt.Tooltip("y:Q", title=y_title, format=".6~g"),
     ]
-    line = alt.Chart(alt.NamedData("path")).mark_line(color="#7f9fc9", interpolate="linear").encode(x=x, y=y, order="index:Q")
+    line = (
+        alt.Chart(alt.NamedData("path"))
+        .mark_line(color="#7f9fc9", interpolate="linear")
+        .encode(x=x, y=y, order="index:Q")
+    )
     points = (
         alt.Chart(alt.NamedData("path"))
         .mark_point(filled=True, size=110, color="#4c8eda", opacity=1, cursor="pointer")
@@ -187,7 +196,7 @@ def finish(chart: Any, description: str, datasets: dict[str, Rows] | None = None
     """Give a specification that fits every page: colours of the text around it, no frame, room on a phone."""
     spec = chart.properties(description=description, background="transparent").to_dict()
     spec.pop("$schema", None)
-    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    spec["autosize"] = {"type": "fit-x", "contains": "padding"}  # heights are for the plot alone, without legends
     spec["datasets"] = spec.get("datasets", {}) | (datasets or {})
     words = {"labelColor": "currentColor", "titleColor": "currentColor"}
     spec["config"] = {
@@ -207,10 +216,18 @@ def finish(chart: Any, description: str, datasets: dict[str, Rows] | None = None
     return spec
 
 
-def _colors(alt: Any, field: str, names: Sequence[str], palette: Sequence[str]) -> Any:
+def _colors(alt: Any, field: str, names: Sequence[str], palette: Sequence[str], orient: str = "bottom") -> Any:
     return alt.Color(
         f"{field}:N",
         title=field,
         scale=alt.Scale(domain=list(names), range=[palette[i % len(palette)] for i in range(len(names))]),
-        legend=alt.Legend(orient="bottom", columns=5, labelLimit=160, symbolType="square", symbolLimit=40),
+        legend=alt.Legend(
+            orient=orient, columns=_columns(alt, names), labelLimit=160, symbolType="square", symbolLimit=40
+        ),
     )
+
+
+def _columns(alt: Any, names: Sequence[str]) -> Any:
+    """As many columns of a legend as the page has room for."""
+    widest = min(160, 7 * max((len(name) for name in names), default=1)) + 30
+    return alt.ExprRef(f"max(1, floor(width / {widest}))")

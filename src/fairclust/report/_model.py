@@ -132,7 +132,9 @@ def _headline(model: Any, report: AuditReport, plain: Any, is_hidden: bool) -> s
     if not is_hidden:
         tiles.append((f"{report.max_fairness_error:.4f}", "fairness error of the worst cluster (0 is exact)"))
         if n_groups > 1:
-            tiles.append((f"{report.balance:.3f}", f"balance of the worst cluster ({report.data_balance:.3f} in all data)"))
+            tiles.append(
+                (f"{report.balance:.3f}", f"balance of the worst cluster ({report.data_balance:.3f} in all data)")
+            )
     if plain is not None and plain.objective_ > 0:
         tiles.append((f"{100 * (model.objective_ / plain.objective_ - 1):+.1f} %", "cost of fairness (objective)"))
     boxes = "".join(f'<div class="tile"><b>{text(number)}</b><span>{text(what)}</span></div>' for number, what in tiles)
