@@ -3,7 +3,7 @@
 from . import datasets, metrics
 from .audit import AuditReport, audit
 from .errors import FairclustError, FairclustWarning, FairnessGoalMissed
-from .estimators import FairKMeans
+from .estimators import FairKMeans, FairKMedian
 from .path import FairnessPath, fairness_path
 
 __version__ = "0.1.0"
@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AuditReport",
     "FairKMeans",
+    "FairKMedian",
     "FairclustError",
     "FairclustWarning",
     "FairnessGoalMissed",

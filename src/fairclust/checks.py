@@ -83,7 +83,7 @@ def check_goals(
 
 def check_bounds(bounds: Any, names: AnyArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper shares per group, from a number δ or a dict {group: (lower, upper)}."""
-    if isinstance(bounds, numbers.Real) and not isinstance(bounds, bool):
+    if isinstance(bounds, int | float):
         if not 0 < bounds < 1:
             raise InvalidInputError(f"bounds={bounds!r}, but a number between 0 and 1 or a dict is needed.")
         return target * (1 - float(bounds)), np.minimum(target / (1 - float(bounds)), 1.0)

@@ -221,6 +221,10 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
     """Let the weights find their level, then fit at the best of them until nothing moves."""
     weights = np.full(problem.sweep.n_clusters, natural)
     tried = _try(problem, goal, weights, start, None)
+    if tried.is_met:  # at a small weight: perhaps nothing needs to be done
+        plain = _try(problem, goal, np.zeros_like(weights), start, None)
+        if plain.is_met:
+            return plain
     best: _Tried | None = None
     closest, stale = tried, 0
     for _ in range(_MOST_ROUNDS):
@@ -233,10 +237,6 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
             break
         weights = np.maximum(tried.weights * _growth(goal, tried.result), _SMALLEST_WEIGHT * natural)
         tried = _try(problem, goal, weights, tried.result.parameters, tried.result, _SHORT)
-    if best is not None and best.weights.max() <= 10 * _SMALLEST_WEIGHT * natural:
-        plain = _try(problem, goal, np.zeros_like(weights), start, None)
-        if plain.is_met:
-            return plain
     return _settle(problem, goal, best or closest)
 
 

@@ -12,6 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
+from .fallback_medoids import coordinate_medians, median_sums, medoids
+
+__all__ = [
+    "Plan", "assign", "coordinate_medians", "distances", "label_sums", "median_sums", "medoids", "name", "soft_rows",
+    "soft_sums", "sweep",
+]  # fmt: skip
 
 name = "numpy"
 _BLOCK = 64

@@ -50,7 +50,7 @@ def composition_rows(report: AuditReport) -> Composition:
     """Lay the bars out, the cluster that is furthest off first; clusters with hidden counts are left out."""
     table_ = report.composition
     hidden = _Hidden.of(table_, report.suppress_below)
-    parts, names = _parts(table_.target, short_names(table_.group_names.tolist()))
+    parts, names = join_small_groups(table_.target, short_names(table_.group_names.tolist()))
     labels = cluster_labels(report)
     order = [int(k) for k in np.argsort(-report.fairness_errors, kind="stable") if not hidden.rows[k]]
     drawn = order[:_MOST_BARS]
@@ -226,7 +226,7 @@ def _setting(value: Any) -> str:
     return short_names([value])[0]
 
 
-def _parts(target: FloatArray, names: list[str]) -> tuple[list[list[int]], list[str]]:
+def join_small_groups(target: FloatArray, names: list[str]) -> tuple[list[list[int]], list[str]]:
     """Join the smallest groups where there are too many to tell apart by colour."""
     if len(names) <= _MOST_PARTS:
         return [[j] for j in range(len(names))], names
