@@ -328,6 +328,8 @@ static int64_t make_moves(In<T, 2> X, In<int32_t, 1> rows, In<int32_t, 1> positi
         ++n_moves;
     }
     return n_moves;
+}
+
 static bool has_signal() {
     nb::gil_scoped_acquire gil;
     return PyErr_CheckSignals() != 0;
