@@ -10,6 +10,7 @@ from ._page import check_extras
 Rows = list[dict[str, Any]]
 
 SHAPES = ("circle", "cross", "diamond", "triangle-up", "square", "triangle-down", "triangle-left", "triangle-right")
+_ERROR_TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _GROUP_COLORS = (
     "#66a61e", "#8e7cc3", "#e6ab02", "#1b9e97", "#e7298a", "#a6761d", "#7fb2e5", "#d95f02", "#b3b3b3", "#5e8c61",
     "#c06c84", "#777777",
@@ -163,7 +164,10 @@ def tradeoff_chart(rows: Rows, x_title: str, y_title: str) -> Any:
     The data set ``chosen`` holds the one row that is marked; the page replaces it.
     """
     alt = altair()
-    x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="symlog", constant=1e-3), axis=alt.Axis(grid=False))
+    largest = max(row["x"] for row in rows)
+    ticks = [tick for tick in (0.0, *_ERROR_TICKS) if tick <= largest]
+    scale = alt.Scale(type="symlog", constant=1e-3)  # errors fall over many powers of ten, and may be 0
+    x = alt.X("x:Q", title=x_title, scale=scale, axis=alt.Axis(grid=False, values=ticks, format="~g"))
     y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False))
     tooltip = [
         alt.Tooltip("weight:N", title="fairness weight λ"),

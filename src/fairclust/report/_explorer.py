@@ -26,9 +26,9 @@ _MOST_LABELS = 2_000_000  # characters of packed labels in the file
 
 _CONTROL = """
 <div class="control" role="group" aria-label="Choose a point of the trade-off">
-<label for="point">more alike</label>
+<div class="track"><label for="point">tightest</label>
 <input type="range" id="point" min="0" max="{last}" step="1" value="0" aria-label="Point of the trade-off">
-<span aria-hidden="true">more fair</span>
+<span aria-hidden="true">fairest</span></div>
 <button type="button" id="plain">No fairness</button>
 {goal}
 <button type="button" id="fairest">Fairest</button>

@@ -117,7 +117,7 @@ function saveShares() {
 slider.addEventListener("input", () => choose(Number(slider.value)));
 place("plain").addEventListener("click", () => choose(0));
 place("fairest").addEventListener("click", () => choose(data.points.length - 1));
-place("goal")?.addEventListener("click", () => choose(data.points.findIndex(point => point.worst <= data.goal)));
+place("goal")?.addEventListener("click", () => choose(met));
 place("save-labels")?.addEventListener("click", saveLabels);
 place("save-shares").addEventListener("click", saveShares);
 document.addEventListener("keydown", event => {
@@ -130,4 +130,5 @@ document.addEventListener("keydown", event => {
 window.fairclustReady.then(() => views.tradeoff.addEventListener("click", (event, item) => {
   if (item && item.datum && Number.isInteger(item.datum.index)) choose(item.datum.index);
 }));
-choose(0);
+const met = data.points.findIndex(point => point.worst <= data.goal);
+choose(met < 0 ? 0 : met);
