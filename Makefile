@@ -31,7 +31,7 @@ $(VENV)/.installed-%: $(VENV)/.venv $(SOURCES) $(VENV)/.modules-$(MODULES)
 $(VENV)/.modules-$(MODULES): | $(VENV)/.venv
 	@rm -f $(VENV)/.modules-* && touch $@
 
-demo: $(VENV)/.installed-cli,plot   ## Fair clustering on built-in data, with a picture
+demo: $(VENV)/.installed-cli,plot,report   ## Fair clustering on built-in data, with a picture
 	$(BIN)/fairclust demo
 
 test: $(VENV)/.installed-test,lint   ## Lint, type-check and test (about 10 minutes at most)
