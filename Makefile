@@ -41,6 +41,7 @@ browser:
 	  || echo "No Chromium, and it cannot be installed here: the browser tests are skipped."
 
 test: $(VENV)/.installed-test,lint browser   ## Lint, type-check and test (about 10 minutes at most)
+	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
