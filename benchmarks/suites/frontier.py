@@ -29,7 +29,7 @@ class Mark:
     is_quick: bool = False
 
 
-# Where a mark comes from is said in its last column; "re-estimated" is Bera et al.'s linear program in turn with centres.
+# Where a mark comes from is said last; "re-estimated" is Bera et al.'s linear program in turn with centres.
 MARKS = (
     Mark("adult", "kmeans", 0.018, 9917.0, "sketch of the dual, best of 5 (paper: 9984)", True),
     Mark("adult", "kmeans", 0.0049, 10098.0, "Bera et al., re-estimated", True),
