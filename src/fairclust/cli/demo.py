@@ -12,10 +12,15 @@ from ..audit import AuditReport, audit
 from ..datasets import make_synthetic
 from ..errors import MissingExtraError
 from ..estimators import FairKMeans
+from ..path import fairness_path
+from ..report import model_report, path_report
+from ..report._page import check_extras
 from .screen import note, percent, say, show_table
 
 _GOAL = 0.01
 _PICTURE = "fairclust-demo.png"
+_REPORT = "fairclust-demo.html"
+_EXPLORER = "fairclust-demo-path.html"
 
 
 def run_demo(out: Path) -> None:
@@ -47,7 +52,24 @@ def run_demo(out: Path) -> None:
         note(f"No picture: {error}", style="yellow")
     else:
         say(f"Picture: {path}", style="bold")
+    _write_pages(X, groups, plain, fair, blobs.feature_names, out)
     say("Your own data: fairclust fit people.csv --sensitive sex -k 10 --out labels.csv")
+
+
+def _write_pages(
+    X: FloatArray, groups: AnyArray, plain: FairKMeans, fair: FairKMeans, names: list[str], out: Path
+) -> None:
+    try:
+        check_extras()
+    except MissingExtraError as error:
+        note(f"No pages for the browser: {error}", style="yellow")
+        return
+    report = model_report(fair, X, groups, plain=plain, feature_names=names, title="Fair clusters of made-up people")
+    path = fairness_path(FairKMeans(fair.n_clusters, random_state=0), X, sensitive_features=groups)
+    explorer = path_report(path, X, groups, feature_names=names, title="The price of fair clusters, made-up people")
+    out.mkdir(parents=True, exist_ok=True)
+    say(f"Report: {report.save(out / _REPORT, overwrite=True)}", style="bold")
+    say(f"Trade-off to explore: {explorer.save(out / _EXPLORER, overwrite=True)}", style="bold")
 
 
 def _show_composition(title: str, report: AuditReport) -> None:
