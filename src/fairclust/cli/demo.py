@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from .._typing import AnyArray, FloatArray
 from ..audit import AuditReport, audit
-from ..datasets import make_synthetic
+from ..datasets import make_census_like, make_synthetic
 from ..errors import MissingExtraError
 from ..estimators import FairKMeans
 from ..path import fairness_path
@@ -65,8 +65,15 @@ def _write_pages(
         note(f"No pages for the browser: {error}", style="yellow")
         return
     report = model_report(fair, X, groups, plain=plain, feature_names=names, title="Fair clusters of made-up people")
-    path = fairness_path(FairKMeans(fair.n_clusters, random_state=0), X, sensitive_features=groups)
-    explorer = path_report(path, X, groups, feature_names=names, title="The price of fair clusters, made-up people")
+    crowd = make_census_like(2000)
+    path = fairness_path(FairKMeans(6, random_state=0), crowd.data, sensitive_features=crowd.sensitive_features)
+    explorer = path_report(
+        path,
+        crowd.data,
+        crowd.sensitive_features,
+        feature_names=crowd.feature_names,
+        title="The price of fair clusters: 2,000 made-up people",
+    )
     out.mkdir(parents=True, exist_ok=True)
     say(f"Report: {report.save(out / _REPORT, overwrite=True)}", style="bold")
     say(f"Trade-off to explore: {explorer.save(out / _EXPLORER, overwrite=True)}", style="bold")
