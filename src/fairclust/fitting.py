@@ -190,8 +190,8 @@ def _fit_coarse(
         return None
     relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
     easier = objective if relaxed is None else relaxed
-    step = min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
-    if step >= 2 and (relaxed is not None or not is_plain):
+    step = sampling_step(sweep, solver, settings)
+    if step >= 2 and (relaxed is not None or weight.any()):
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
         found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, settings, state)
