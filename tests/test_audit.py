@@ -299,6 +299,19 @@ def test_small_cluster_does_not_show_its_size_nor_let_it_be_computed():
     assert [row[1] for row in cells] == ["<5", "hidden", "95"]
 
 
+def test_row_of_a_hidden_size_is_hidden_or_its_sum_would_tell():
+    cells = shown_cells(audit(*crossed([[1, 2], [40, 30], [25, 60]]), suppress_below=5))
+    assert cells[1][1:4] == ["hidden", "hidden", "hidden"]
+
+
+def test_column_of_a_hidden_total_is_hidden_or_its_sum_would_tell():
+    report = audit(*crossed([[1, 40, 25], [2, 30, 60]]), suppress_below=5)
+    assert [row[3] for row in shown_cells(report)] == ["hidden", "hidden"]
+    totals, target = (re.split(r"\s{2,}", line.strip()) for line in str(report).split("\n\n")[1].splitlines()[-2:])
+    assert totals == ["all", "158", "<5", "hidden", "85 (53.8 %)", "hidden", "hidden"]
+    assert target == ["target", "hidden", "hidden", "53.8 %"]
+
+
 def test_words_do_not_tell_that_hidden_clusters_are_at_the_target():
     at_target = audit(*crossed([[3, 9], [3, 9]]), suppress_below=5)
     off_target = audit(*crossed([[2, 10], [4, 8]]), suppress_below=5)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from fairclust import metrics
+from fairclust.datasets import make_synthetic_unequal, standardize_and_normalize
 from fairclust.errors import InvalidInputError
 
 LABELS = [0, 0, 0, 1, 1, 1]
@@ -101,6 +102,16 @@ def test_cluster_without_links_adds_1_to_ncut():
     W[0, 1] = W[1, 0] = 1.0
     assert metrics.ncut_objective(W, [0, 0, 1]) == 1.0
     assert metrics.ncut_objective(np.zeros((2, 2)), [0, 1]) == 2.0
+
+
+def test_natural_halves_of_synthetic_unequal_have_the_scores_of_the_paper():
+    bunch = make_synthetic_unequal(random_state=1)
+    X = standardize_and_normalize(bunch.data)
+    labels = X[:, 0] > 0
+    assert metrics.kmeans_objective(X, labels) == pytest.approx(159.754, abs=5e-4)
+    assert metrics.kmedian_objective(X, labels) == pytest.approx(174.818, abs=5e-4)
+    assert metrics.fairness_error(labels, bunch.sensitive_features) == pytest.approx(0.0, abs=1e-12)
+    assert metrics.balance(labels, bunch.sensitive_features) == pytest.approx(1 / 3)
 
 
 # --- slow, obvious versions -----------------------------------------------------------------------------------------
@@ -358,7 +369,7 @@ def test_moving_the_data_far_away_does_not_change_the_objective(objective):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 10, size=(500, 2)).astype(float)  # whole numbers stay exact when moved
     labels = rng.integers(0, 3, 500)
-    assert objective(X + 1e9, labels) == pytest.approx(objective(X, labels), rel=1e-9)
+    assert objective(X + 2.0**50, labels) == pytest.approx(objective(X, labels), rel=1e-9)
 
 
 @objectives
@@ -406,6 +417,14 @@ def test_skipped_candidates_are_never_the_medoid(seed):
         patch.setattr(metrics, "_BLOCK", 1)
         found = metrics.kmedian_objective(X, labels, sample_weight=weights)
     assert found == pytest.approx(slow_kmedian(X, labels, weights, "euclidean"))
+
+
+@given(st.lists(st.integers(0, 1), min_size=3, max_size=9))
+def test_rounded_centre_does_not_rule_out_the_medoid(bits):
+    X, labels = np.array(bits, dtype=float)[:, None], np.zeros(len(bits), dtype=int)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "_BLOCK", 1)
+        assert metrics.kmedian_objective(X + 2.0**52, labels) == min(sum(bits), len(bits) - sum(bits))
 
 
 # --- inputs ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ over chunks in order is the same for any number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Layout:
         """Number of blocks."""
         return len(self.start)
 
-    @property
+    @cached_property
     def cells(self) -> IntArray:
         """Cell of each point, in visiting order."""
         return np.repeat(self.chunk_cell, np.add.reduceat(self.size, self.chunk[:-1]))

@@ -510,8 +510,10 @@ def _medoid_cost(points: FloatArray, weights: FloatArray, metric: str) -> float:
     total = weights.sum()
     center = np.average(points, axis=0, weights=weights)[None]
     to_center = cdist(center, points, distance)[0]
-    # Triangle inequality, E(j) the cost of point j: total · d(j, centre) ≤ E(j) + E(centre).
-    floor = total * to_center - weights @ to_center
+    # E(j) = Σ w_i |x_j − x_i| ≥ |Σ w_i (x_j − x_i)| ≥ total · d(x_j, centre) − |Σ w_i (x_i − centre)|, the cost of
+    # point j; the last term is what the centre was rounded by.
+    rounded_by = cdist(weights[None] @ (points - center), np.zeros_like(center), distance)[0, 0]
+    floor = total * to_center - rounded_by
     best = np.inf
     waiting = np.argsort(to_center)  # likely medoids first, so that most others need no look
     n_rows = max(1, _BLOCK // len(points))
@@ -519,7 +521,7 @@ def _medoid_cost(points: FloatArray, weights: FloatArray, metric: str) -> float:
         distances = cdist(points[waiting[:n_rows]], points, distance)
         costs = distances @ weights
         best = min(best, float(costs.min()))
-        # The same between points, both ways: E(j) ≥ |E(i) − total · d(i, j)|.
+        # Triangle inequality, both ways: E(j) ≥ |E(i) − total · d(i, j)|.
         distances *= -total
         distances += costs[:, None]
         np.maximum(floor, np.abs(distances, out=distances).max(axis=0), out=floor)

@@ -9,6 +9,8 @@ sweep           softmax(−scale·a − pull[cell]) counted by cell: masses, cos
 assign          argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
 soft_rows       that softmax written out, one row per point
 label_sums      sums of the rows of X by label
+find_moves      points that a move to another cluster would serve better
+make_moves      those moves, one at a time, the means following
 soft_sums       sums of the rows of X weighted by that softmax
 ==============  =======================================================================================
 

@@ -242,11 +242,89 @@ static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weight
     return add_up(plan, parts, K, M);
 }
 
+// Positions of points that some single move would serve better; weights play no part.
+template <class T>
+static nb::ndarray<nb::numpy, int32_t> find_moves(const Plan& plan, int metric, In<T, 2> X, In<T, 2> centers,
+                                                  In<int32_t, 1> labels, In<double, 2> enter, In<double, 2> leave,
+                                                  In<double, 1> enter_share, In<double, 1> leave_share, double least,
+                                                  int n_threads) {
+    const int64_t K = centers.shape(0);
+    require(enter.shape(1) == centers.shape(0) && leave.shape(1) == centers.shape(0) &&
+                enter_share.shape(0) == centers.shape(0) && leave_share.shape(0) == centers.shape(0),
+            "find_moves: one value per cluster is needed");
+    const RowArgs<T> args{plan.blocks(), X.data(), plan.order.data(), centers.data(), labels.data(), nullptr,
+                          nullptr,       static_cast<int64_t>(X.shape(1)), K};
+    Scratch<T> scratch(n_threads, kBlock * (kFeatureTile + K));
+    auto* positions = new int32_t[std::max<size_t>(plan.order.shape(0), 1)];
+    nb::capsule owner(positions, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
+    std::vector<int64_t> found(plan.n_chunks(), 0);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        const int64_t j = plan.cell(c), first = plan.start.data()[plan.begin(c)];
+        const MoveTables tables{enter.data() + j * K, leave.data() + j * K, enter_share.data(), leave_share.data()};
+        found[c] = row_kernels<T>().find_moves(args, metric, tables, least, plan.begin(c), plan.end(c),
+                                               scratch.of(worker), positions + first);
+    });
+    size_t n = 0;
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+        const int64_t first = plan.start.data()[plan.begin(c)];
+        for (int64_t i = 0; i < found[c]; ++i) positions[n++] = positions[first + i];
+    }
+    return nb::ndarray<nb::numpy, int32_t>(positions, {n}, owner);
+}
+
+// Makes those of the found moves that still pay when their turn comes; one at a time, the means follow.
+// IN/OUT labels, sums (K, M), sizes (K,); `moved(cell, source, destination)` brings enter and leave (K, J) up to date.
+template <class T>
+static int64_t make_moves(In<T, 2> X, In<int32_t, 1> rows, In<int32_t, 1> positions, In<int32_t, 1> cells,
+                          Out<int32_t, 1> labels, Out<double, 2> sums, Out<double, 1> sizes, In<double, 2> enter,
+                          In<double, 2> leave, double least, nb::callable moved) {
+    const int64_t K = sums.shape(0), M = sums.shape(1), J = enter.shape(1);
+    double* n = sizes.data();
+    int64_t n_moves = 0;
+    for (size_t i = 0; i < positions.shape(0); ++i) {
+        const T* x = X.data() + static_cast<int64_t>(rows.data()[i]) * M;
+        const int64_t j = cells.data()[i], source = labels.data()[positions.data()[i]];
+        if (n[source] <= 1) continue;
+        double best = 0, stay = 0;
+        int64_t destination = -1;
+        for (int64_t k = 0; k < K; ++k) {
+            double cost = 0;
+            for (int64_t m = 0; m < M; ++m) {
+                const double difference = sums.data()[k * M + m] / n[k] - static_cast<double>(x[m]);
+                cost += difference * difference;
+            }
+            if (k == source) {
+                stay = cost * n[k] / (n[k] - 1) - leave.data()[k * J + j];
+                continue;
+            }
+            const double value = cost * n[k] / (n[k] + 1) + enter.data()[k * J + j];
+            if (destination < 0 || value < best) best = value, destination = k;
+        }
+        if (destination < 0 || !(best < stay - least)) continue;
+        for (int64_t m = 0; m < M; ++m) {
+            sums.data()[source * M + m] -= static_cast<double>(x[m]);
+            sums.data()[destination * M + m] += static_cast<double>(x[m]);
+        }
+        n[source] -= 1;
+        n[destination] += 1;
+        labels.data()[positions.data()[i]] = static_cast<int32_t>(destination);
+        moved(j, source, destination);
+        ++n_moves;
+    }
+    return n_moves;
+}
+
 template <class T> static void define_rows(nb::module_& m) {
     m.def("distances", &distances<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "labels"_a.none().noconvert(), "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
+    m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "labels"_a.noconvert(), "enter"_a.noconvert(), "leave"_a.noconvert(), "enter_share"_a.noconvert(),
+          "leave_share"_a.noconvert(), "least"_a, "n_threads"_a);
+    m.def("make_moves", &make_moves<T>, "X"_a.noconvert(), "rows"_a.noconvert(), "positions"_a.noconvert(),
+          "cells"_a.noconvert(), "labels"_a.noconvert(), "sums"_a.noconvert(), "sizes"_a.noconvert(),
+          "enter"_a.noconvert(), "leave"_a.noconvert(), "least"_a, "moved"_a);
     m.def("soft_sums", &soft_sums<T>, "plan"_a, "excess"_a.noconvert(), "X"_a.noconvert(), "weights"_a.none().noconvert(),
           "scale"_a, "pull"_a.noconvert(), "n_threads"_a);
 }

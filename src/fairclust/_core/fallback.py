@@ -6,7 +6,7 @@ accepted and ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +51,7 @@ def distances(
     """Fill ``excess`` (OUT); return the weighted costs of the cheapest clusters and of ``labels`` (or 0)."""
     cheapest = labelled = 0.0
     for blocks, rows, _ in plan.chunks():
-        points = X[plan.order[rows]]
-        costs = np.empty((len(points), len(centers)), dtype=X.dtype)
-        for k, center in enumerate(centers):
-            difference = points - center
-            costs[:, k] = np.abs(difference).sum(axis=1) if metric == 2 else (difference * difference).sum(axis=1)
-        if metric == 1:
-            np.sqrt(costs, out=costs)
+        costs = _costs(metric, X[plan.order[rows]], centers)
         low = costs.min(axis=1)
         excess[blocks] = _to_blocks((costs - low[:, None]).astype(np.float32), blocks.stop - blocks.start)
         w = _weights(weights, rows)
@@ -136,6 +130,68 @@ def label_sums(
     return sums
 
 
+def find_moves(
+    plan: Plan,
+    metric: int,
+    X: FloatArray,
+    centers: FloatArray,
+    labels: IntArray,
+    enter: FloatArray,
+    leave: FloatArray,
+    enter_share: FloatArray,
+    leave_share: FloatArray,
+    least: float,
+    n_threads: int,
+) -> IntArray:
+    """Positions of the points that some move to another cluster would serve better by more than ``least``."""
+    found = [np.zeros(0, dtype=np.int32)]
+    for _, rows, cell in plan.chunks():
+        costs = _costs(metric, X[plan.order[rows]], centers).astype(float)
+        at, own = np.arange(len(costs)), labels[rows]
+        stay = costs[at, own] * leave_share[own] - leave[cell, own]
+        go = costs * enter_share + enter[cell]
+        go[at, own] = np.inf
+        found.append((np.flatnonzero(go.min(axis=1) < stay - least) + rows.start).astype(np.int32))
+    return np.concatenate(found)
+
+
+def make_moves(
+    X: FloatArray,
+    rows: IntArray,
+    positions: IntArray,
+    cells: IntArray,
+    labels: IntArray,
+    sums: FloatArray,
+    sizes: FloatArray,
+    enter: FloatArray,
+    leave: FloatArray,
+    least: float,
+    moved: Callable[[int, int, int], None],
+) -> int:
+    """Make those of the found moves that still pay when their turn comes (IN/OUT labels, sums, sizes)."""
+    n_moves = 0
+    for row, position, cell in zip(X[rows].astype(float), positions.tolist(), cells.tolist(), strict=True):
+        source = int(labels[position])
+        if sizes[source] <= 1:
+            continue
+        difference = sums / sizes[:, None] - row
+        costs = (difference * difference).sum(axis=1)
+        go = costs * sizes / (sizes + 1.0) + enter[:, cell]
+        go[source] = np.inf
+        destination = int(go.argmin())
+        stay = costs[source] * sizes[source] / (sizes[source] - 1.0) - leave[source, cell]
+        if not go[destination] < stay - least:
+            continue
+        sums[source] -= row
+        sums[destination] += row
+        sizes[source] -= 1.0
+        sizes[destination] += 1.0
+        labels[position] = destination
+        moved(cell, source, destination)
+        n_moves += 1
+    return n_moves
+
+
 def soft_sums(
     plan: Plan,
     excess: FloatArray,
@@ -151,6 +207,14 @@ def soft_sums(
         soft = _softmax(_rows(excess[blocks], rows), scale, pull[cell])[0] * _weights(weights, rows)[:, None]
         sums += soft.T @ X[plan.order[rows]].astype(float)
     return sums
+
+
+def _costs(metric: int, points: FloatArray, centers: FloatArray) -> FloatArray:
+    costs = np.empty((len(points), len(centers)), dtype=points.dtype)
+    for k, center in enumerate(centers):
+        difference = points - center
+        costs[:, k] = np.abs(difference).sum(axis=1) if metric == 2 else (difference * difference).sum(axis=1)
+    return np.sqrt(costs) if metric == 1 else costs
 
 
 def _weights(weights: FloatArray | None, rows: slice) -> FloatArray:

@@ -174,6 +174,40 @@ static void distances(const RowArgs<T>& a, int metric, int64_t begin, int64_t en
     return distances_metric<T, kSquaredEuclidean>(a, begin, end, scratch, sums);
 }
 
+template <class T, int metric>
+static int64_t find_moves_metric(const RowArgs<T>& a, const MoveTables& t, double least, int64_t begin, int64_t end,
+                                 T* tile, int32_t* positions) {
+    T* costs = tile + kBlock * kFeatureTile;
+    double best[kBlock], own[kBlock];
+    int64_t n = 0;
+    for (int64_t b = begin; b < end; ++b) {
+        const int64_t start = a.blocks.start[b];
+        const int size = a.blocks.size[b];
+        block_costs<T, metric>(a, start, size, tile, costs);
+        for (int i = 0; i < size; ++i) {
+            const int64_t k = a.labels[start + i];
+            own[i] = (double)costs[k * kBlock + i] * t.leave_share[k] - t.leave[k];
+            best[i] = own[i];
+        }
+        for (int64_t k = 0; k < a.n_clusters; ++k)
+            for (int i = 0; i < size; ++i) {
+                const double value = (double)costs[k * kBlock + i] * t.enter_share[k] + t.enter[k];
+                best[i] = value < best[i] && a.labels[start + i] != k ? value : best[i];
+            }
+        for (int i = 0; i < size; ++i)
+            if (best[i] < own[i] - least) positions[n++] = (int32_t)(start + i);
+    }
+    return n;
+}
+
+template <class T>
+static int64_t find_moves(const RowArgs<T>& a, int metric, const MoveTables& t, double least, int64_t begin, int64_t end,
+                          T* scratch, int32_t* positions) {
+    if (metric == kManhattan) return find_moves_metric<T, kManhattan>(a, t, least, begin, end, scratch, positions);
+    if (metric == kEuclidean) return find_moves_metric<T, kEuclidean>(a, t, least, begin, end, scratch, positions);
+    return find_moves_metric<T, kSquaredEuclidean>(a, t, least, begin, end, scratch, positions);
+}
+
 // The weights of a block's points, zero where there is no point.
 static inline void block_weights(const double* weights, int64_t start, int size, float* w) {
     for (int i = 0; i < kBlock; ++i) w[i] = i < size ? (weights ? (float)weights[start + i] : 1.0f) : 0.0f;
@@ -352,8 +386,8 @@ static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, cons
 KernelSet FC_CAT(kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(isa_, FAIRCLUST_ISA);
     return {FC_TEXT(FAIRCLUST_ISA),
-            {isa::distances<float>, isa::label_sums<float>, isa::soft_sums<float>},
-            {isa::distances<double>, isa::label_sums<double>, isa::soft_sums<double>},
+            {isa::distances<float>, isa::label_sums<float>, isa::find_moves<float>, isa::soft_sums<float>},
+            {isa::distances<double>, isa::label_sums<double>, isa::find_moves<double>, isa::soft_sums<double>},
             isa::sweep,
             isa::assign,
             isa::soft_rows};

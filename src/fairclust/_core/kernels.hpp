@@ -45,6 +45,14 @@ struct SweepArgs {
     int64_t n_clusters;
 };
 
+// What a move of one point costs besides its distance: tables for the chunk's cell, one value per cluster.
+struct MoveTables {
+    const double* enter;       // IN (K,) change of the penalty when a point enters
+    const double* leave;       // IN (K,) change of the penalty when a point leaves
+    const double* enter_share; // IN (K,) factor on the distance to a cluster it enters: n / (n + 1) for means, else 1
+    const double* leave_share; // IN (K,) factor on the distance to the cluster it leaves: n / (n - 1) for means, else 1
+};
+
 template <class T>
 struct RowKernels {
     // Fills excess for blocks [begin, end). OUT sums {weighted cost of the cheapest clusters, of `labels`}.
@@ -53,6 +61,11 @@ struct RowKernels {
 
     // OUT sums (K, M): weighted sums of the rows of X by label.
     void (*label_sums)(const RowArgs<T>&, int64_t begin, int64_t end, double* sums);
+
+    // OUT positions (visiting order) of points that some move to another cluster would serve better by more than
+    // `least`; returns how many. scratch as for distances. positions: room for every point of the blocks.
+    int64_t (*find_moves)(const RowArgs<T>&, int metric, const MoveTables&, double least, int64_t begin, int64_t end,
+                          T* scratch, int32_t* positions);
 
     // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep. scratch: kBlock * n_clusters.
     void (*soft_sums)(const SweepArgs&, const RowArgs<T>&, float scale, const float* pull, int64_t begin, int64_t end,

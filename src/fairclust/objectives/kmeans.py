@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._core import kernels
 from .._typing import FloatArray, IntArray
 from ..sweep import Answer, InMemorySweep, State
+
+if TYPE_CHECKING:
+    from ..polishing import Penalty
 
 _SQUARED_EUCLIDEAN = 0
 _ROWS = 1 << 16
@@ -68,6 +72,23 @@ class KMeansObjective:
         if sweep.weights is not None:
             distance[sweep.weights == 0] = -1.0
         return np.argsort(-distance, kind="stable")[:count]
+
+    def improve(self, sweep: InMemorySweep, labels: IntArray, penalty: Penalty, least: float) -> int:
+        """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
+        sizes = penalty.masses.sum(axis=1)
+        sums = kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads)
+        found = kernels.find_moves(
+            sweep.plan, _SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
+            np.ascontiguousarray(penalty.enter.T), np.ascontiguousarray(penalty.leave.T),
+            sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), least, sweep.n_threads,
+        )  # fmt: skip
+        rows, cells = sweep.layout.order[found], sweep.layout.cells[found]
+        n_moves = 0
+        while made := kernels.make_moves(
+            self.X, rows, found, cells, labels, sums, sizes, penalty.enter, penalty.leave, least, penalty.move
+        ):
+            n_moves += made
+        return n_moves
 
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
         means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)

@@ -186,6 +186,9 @@ def _newton(
     bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, groups, groups)
     system = np.einsum("kij,jkl->kilj", bend, H).reshape(n_clusters * n_groups, -1)
     system[np.diag_indices_from(system)] += 1.0
-    step = np.linalg.solve(system, want.ravel()).reshape(want.shape)
+    try:
+        step = np.linalg.solve(system, want.ravel()).reshape(want.shape)
+    except np.linalg.LinAlgError:  # a group vanished from a cluster: no step is to be trusted
+        return np.zeros_like(price), 0.0
     lost = np.einsum("jkl,lj->kj", H, step)  # −Δmasses
     return step, float((want * lost).sum())
