@@ -12,6 +12,11 @@ label_sums      sums of the rows of X by label
 find_moves      points that a move to another cluster would serve better
 make_moves      those moves, one at a time, the means following
 soft_sums       sums of the rows of X weighted by that softmax
+link_costs      excess costs of Ncut's bound, from the links W·S of every node
+associations    links inside each cluster, and its degrees
+move_nodes      single nodes change cluster while that lowers Ncut + fairness
+match_nodes     pairs of strongly tied nodes, for a coarser graph
+contract        the coarser graph
 ==============  =======================================================================================
 
 Costs are stored as the excess over the point's cheapest cluster, ``[block][cluster][point of the block]``, float32.

@@ -12,6 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
+from .graph_fallback import associations as associations
+from .graph_fallback import contract as contract
+from .graph_fallback import link_costs as link_costs
+from .graph_fallback import match_nodes as match_nodes
+from .graph_fallback import move_nodes as move_nodes
 
 name = "numpy"
 _BLOCK = 64

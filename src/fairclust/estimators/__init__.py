@@ -1,5 +1,6 @@
 """The estimators, one file each, thin: the work is done in :mod:`fairclust.fitting` and below."""
 
 from ._kmeans import FairKMeans
+from ._ncut import FairNCut
 
-__all__ = ["FairKMeans"]
+__all__ = ["FairKMeans", "FairNCut"]

@@ -2,5 +2,6 @@
 
 from ._base import Objective
 from .kmeans import KMeansObjective
+from .ncut import NCutObjective
 
-__all__ = ["KMeansObjective", "Objective"]
+__all__ = ["KMeansObjective", "NCutObjective", "Objective"]
