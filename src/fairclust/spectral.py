@@ -1,8 +1,8 @@
 """Where Ncut starts: K-means on spectral embeddings of a coarse graph, plain and fair.
 
 The plain embedding holds the leading eigenvectors of D^-½ W D^-½. The fair one (after Kleindessner et al., 2019) keeps
-to vectors in which every group has its share: those at right angles to D^-½ (masses_j − target_j · size). Both come from
-Lanczos steps on the coarse graph, so they cost the same for any number of nodes.
+to vectors in which every group has its share: those at right angles to D^-½ (masses_j − target_j · size). Both come
+from Lanczos steps on the coarse graph, so they cost the same for any number of nodes.
 """
 
 from __future__ import annotations
