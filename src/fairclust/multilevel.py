@@ -18,7 +18,9 @@ from .graphs import Graph, from_arrays
 
 _SLOWEST_SHRINKING = 0.95  # a level that keeps more of its nodes than this is the last
 _MOST_PASSES = 20
-_LEAST_GAIN = 1e-5  # of the energy, in one pass
+_LEAST_GAIN = 1e-4  # of the energy, in one pass: cycles come back for less
+_SHUFFLED_TO_THE_LAST = 1 << 16  # nodes; of more, runs are shuffled, so that memory is read in order
+_RUN = 64  # nodes
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class CutEnergy:
 
     def move(self, level: Level, labels: IntArray, random_state: np.random.RandomState, size: float) -> None:
         """Move single nodes (IN/OUT labels) while that lowers the energy; ``size`` is what the energy is about."""
-        order = random_state.permutation(level.graph.n_nodes).astype(np.int32)
+        order = _visiting_order(level.graph.n_nodes, random_state)
         kernels.move_nodes(
             *level.graph.arrays, level.graph.degree, level.codes, level.masses, self.fairness.target, self.weight,
             order, _MOST_PASSES, _LEAST_GAIN * size, labels,
@@ -150,7 +152,7 @@ def coarsen(
     levels, parents = [level], []
     while levels[-1].graph.n_nodes > size:
         fine = levels[-1]
-        order = random_state.permutation(fine.graph.n_nodes).astype(np.int32)
+        order = _visiting_order(fine.graph.n_nodes, random_state)
         parent = np.empty(fine.graph.n_nodes, dtype=np.int32)
         n_parents = kernels.match_nodes(*fine.graph.arrays, fine.graph.degree, labels, order, heaviest, parent)
         if n_parents > _SLOWEST_SHRINKING * fine.graph.n_nodes:
@@ -188,6 +190,15 @@ def cycle(
 def heaviest_node(level: Level, n_clusters: int) -> float:
     """A quarter of a cluster's fair share of the degrees: heavier nodes would decide too much at once."""
     return float(level.graph.degree.sum()) / (4 * n_clusters)
+
+
+def _visiting_order(n_nodes: int, random_state: np.random.RandomState) -> IntArray:
+    """All nodes in random order; of many nodes, runs of neighbouring numbers in random order."""
+    if n_nodes <= _SHUFFLED_TO_THE_LAST:
+        return random_state.permutation(n_nodes).astype(np.int32)
+    runs = random_state.permutation(-(-n_nodes // _RUN)).astype(np.int32) * _RUN
+    order = (runs[:, None] + np.arange(_RUN, dtype=np.int32)).ravel()
+    return np.ascontiguousarray(order[order < n_nodes])
 
 
 def _joined(level: Level, n_groups: int, parent: IntArray, n_parents: int) -> Level:

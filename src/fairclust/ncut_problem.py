@@ -23,7 +23,7 @@ _COARSE = 2000  # nodes of the level where starts are made
 _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
 _STARTS = 8  # K-means runs per embedding
 _CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
-_MANY_LINKS = 4_000_000
+MANY_LINKS = 4_000_000
 _SHIFTS = (0.0, 0.25)  # tried before the shift that is known to be enough
 
 
@@ -125,7 +125,7 @@ class NCutProblem(Problem):
     ) -> tuple[IntArray, StopReason]:
         """Run cycles until two in a row gain less than tol (history is extended)."""
         n_idle = 0
-        for _ in range(min(self.settings.max_iter, _CYCLES[len(self.level.graph.data) > _MANY_LINKS])):
+        for _ in range(min(self.settings.max_iter, _CYCLES[len(self.level.graph.data) > MANY_LINKS])):
             moved = cycle(self.level, energy, labels, self._coarse_size // 2, random_state)
             value = energy.value(self.level, moved)
             n_idle = n_idle + 1 if history[-1] - value <= self.settings.tol * abs(history[-1]) else 0

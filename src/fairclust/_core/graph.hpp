@@ -108,108 +108,152 @@ struct Fairness {
     }
 };
 
-// What a labelling adds up to, cluster by cluster.
-struct Clusters {
-    std::vector<double> inside, volume, masses, fairness;
-    std::vector<int64_t> count;
-};
-
 inline double kept(double inside, double volume) { return volume > 0.0 ? inside / volume : 0.0; }
 
 // Moves single nodes as long as that lowers  K - sum_k inside_k / volume_k + sum_k fairness_k.
 //
-// Nodes are visited in `order`, pass after pass; a node goes to the cluster where the energy is lowest. A node brings its
-// masses: one unit of its group (codes), or a row of node_masses (n_nodes, J). The last node of a cluster stays. Ends
-// when a pass lowers the energy by no more than `least`, or after max_passes. IN/OUT labels. Returns the passes.
+// Nodes are visited in `order`; a node goes to the cluster where the energy is lowest. A full pass is followed by passes
+// over the nodes that moved and their neighbours, until those rest too. A node brings its masses: one unit of its group
+// (codes), or a row of node_masses (n_nodes, J). The last node of a cluster stays. Ends when a full pass lowers the
+// energy by no more than `least`, or after max_passes of either kind. IN/OUT labels. Returns the passes.
 template <class T>
-int64_t move_nodes(const Graph<T>& graph, const double* degree, const int32_t* codes, const double* node_masses,
-                   const Fairness& fair, const int32_t* order, int64_t max_passes, double least, int32_t* labels,
-                   int64_t* n_moved) {
-    const int64_t K = fair.K, J = fair.J, n = graph.n_nodes;
-    Clusters c;
-    c.inside.assign(K, 0.0), c.volume.assign(K, 0.0), c.masses.assign(K * J, 0.0), c.fairness.assign(K, 0.0);
-    c.count.assign(K, 0);
-    for (int64_t node = 0; node < n; ++node) {
-        const int32_t own = labels[node];
-        for (int64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e)
-            if (labels[graph.indices[e]] == own) c.inside[own] += graph.data[e];
-        c.volume[own] += degree[node];
-        c.count[own] += 1;
-        if (codes) c.masses[own * J + codes[node]] += 1.0;
-        else for (int64_t j = 0; j < J; ++j) c.masses[own * J + j] += node_masses[node * J + j];
-    }
-    std::vector<double> changed(J);
-    // Fairness of a cluster with a node's masses added (sign 1) or taken away (sign -1).
-    const auto with = [&](int64_t k, int64_t node, double sign) {
-        for (int64_t j = 0; j < J; ++j) changed[j] = c.masses[k * J + j];
-        if (codes) changed[codes[node]] += sign;
-        else for (int64_t j = 0; j < J; ++j) changed[j] += sign * node_masses[node * J + j];
-        for (int64_t j = 0; j < J; ++j) changed[j] = std::max(changed[j], 0.0);
-        return fair.value(k, changed.data());
-    };
-    // With unit masses the answer depends on the group alone: kept until the cluster changes.
-    std::vector<double> cached(codes ? 2 * K * J : 0);
-    std::vector<char> fresh(codes ? 2 * K * J : 0, 0);
-    const auto fairness_with = [&](int64_t k, int64_t node, int side) {
-        if (!codes) return with(k, node, side ? 1.0 : -1.0);
-        const int64_t at = (k * J + codes[node]) * 2 + side;
-        if (!fresh[at]) cached[at] = with(k, node, side ? 1.0 : -1.0), fresh[at] = 1;
-        return cached[at];
-    };
-    for (int64_t k = 0; k < K; ++k) c.fairness[k] = fair.value(k, &c.masses[k * J]);
-
-    std::vector<double> link(K, 0.0);
-    int64_t pass = 0;
-    *n_moved = 0;
-    for (; pass < max_passes; ++pass) {
-        double gained = 0.0;
-        for (int64_t at = 0; at < n; ++at) {
-            const int64_t node = order[at];
+class Mover {
+public:
+    Mover(const Graph<T>& graph_, const double* degree_, const int32_t* codes_, const double* node_masses_,
+          const Fairness& fair_, int32_t* labels_)
+        : graph(graph_), degree(degree_), codes(codes_), node_masses(node_masses_), fair(fair_), labels(labels_),
+          K(fair_.K), J(fair_.J), inside(K, 0.0), volume(K, 0.0), ratio(K), masses(K * J, 0.0), fairness(K),
+          slope(K * J), weight_per_size(K), inverse_size(K), count(K, 0), link(K), changed(J),
+          cached(codes ? 2 * K * J : 0), fresh(codes ? 2 * K * J : 0), waits(graph_.n_nodes, 0) {
+        for (int64_t node = 0; node < graph.n_nodes; ++node) {
             const int32_t own = labels[node];
-            if (c.count[own] <= 1) continue;
-            std::fill(link.begin(), link.end(), 0.0);
-            double loop = 0.0;
-            for (int64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e) {
-                if (graph.indices[e] == node) loop += graph.data[e];
-                else link[labels[graph.indices[e]]] += graph.data[e];
-            }
-            const double d = degree[node];
-            const double inside_left = c.inside[own] - 2.0 * link[own] - loop;
-            const double fair_left = fairness_with(own, node, 0);
-            const double leave = kept(c.inside[own], c.volume[own]) - kept(inside_left, c.volume[own] - d) +
-                                 fair_left - c.fairness[own];
-            double best = -1e-12;
-            int64_t to = -1;
-            for (int64_t k = 0; k < K; ++k) {
-                if (k == own) continue;
-                const double change = leave + kept(c.inside[k], c.volume[k]) -
-                                      kept(c.inside[k] + 2.0 * link[k] + loop, c.volume[k] + d) +
-                                      fairness_with(k, node, 1) - c.fairness[k];
-                if (change < best) best = change, to = k;
-            }
-            if (to < 0) continue;
-            const double fair_joined = fairness_with(to, node, 1);
-            c.fairness[own] = fair_left, c.fairness[to] = fair_joined;
-            c.inside[own] = inside_left, c.inside[to] += 2.0 * link[to] + loop;
-            c.volume[own] -= d, c.volume[to] += d;
-            c.count[own] -= 1, c.count[to] += 1;
-            for (int64_t j = 0; j < J; ++j) {
-                const double m = codes ? (codes[node] == j ? 1.0 : 0.0) : node_masses[node * J + j];
-                c.masses[own * J + j] = std::max(c.masses[own * J + j] - m, 0.0);
-                c.masses[to * J + j] += m;
-            }
-            if (codes) {
-                std::fill(fresh.begin() + own * J * 2, fresh.begin() + (own + 1) * J * 2, 0);
-                std::fill(fresh.begin() + to * J * 2, fresh.begin() + (to + 1) * J * 2, 0);
-            }
-            labels[node] = static_cast<int32_t>(to);
-            gained -= best;
-            *n_moved += 1;
+            for (int64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e)
+                if (labels[graph.indices[e]] == own) inside[own] += graph.data[e];
+            volume[own] += degree[node];
+            count[own] += 1;
+            for (int64_t j = 0; j < J; ++j) masses[own * J + j] += mass(node, j);
         }
-        if (gained <= least) return pass + 1;
+        for (int64_t k = 0; k < K; ++k) refresh(k);
     }
-    return pass;
-}
+
+    int64_t run(const int32_t* order, int64_t max_passes, double least) {
+        bool full = true;
+        for (int64_t pass = 0; pass < max_passes; ++pass) {
+            double gained = 0.0;
+            for (int64_t at = 0; at < graph.n_nodes; ++at)
+                if (full || waits[order[at]]) gained += visit(order[at]);
+            if (gained <= least) {
+                if (full) return pass + 1;
+                full = true;
+            } else {
+                full = false;
+            }
+        }
+        return max_passes;
+    }
+
+    int64_t n_moved = 0;
+
+private:
+    const Graph<T> graph;
+    const double* degree;
+    const int32_t* codes;
+    const double* node_masses;
+    const Fairness fair;
+    int32_t* labels;
+    const int64_t K, J;
+    std::vector<double> inside, volume, ratio, masses, fairness;
+    std::vector<double> slope;  // (K, J) weight_k target_j / mass_kj, infinite where a wanted group is missing
+    std::vector<double> weight_per_size, inverse_size;
+    std::vector<int64_t> count;
+    std::vector<double> link, changed, cached;
+    std::vector<char> fresh, waits;
+
+    double mass(int64_t node, int64_t j) const {
+        return codes ? (codes[node] == j ? 1.0 : 0.0) : node_masses[node * J + j];
+    }
+
+    void refresh(int64_t k) {
+        ratio[k] = kept(inside[k], volume[k]);
+        fairness[k] = fair.value(k, &masses[k * J]);
+        double size = 0.0;
+        for (int64_t j = 0; j < J; ++j) {
+            const double m = masses[k * J + j];
+            size += m;
+            slope[k * J + j] = fair.target[j] <= 0.0 ? 0.0 : m > 0.0 ? fair.weight[k] * fair.target[j] / m : HUGE_VAL;
+        }
+        inverse_size[k] = size > 0.0 ? 1.0 / size : HUGE_VAL;
+        weight_per_size[k] = fair.weight[k] * inverse_size[k];
+        if (codes) std::fill(fresh.begin() + k * J * 2, fresh.begin() + (k + 1) * J * 2, 0);
+    }
+
+    // Fairness of a cluster with a node's masses added (side 1) or taken away (side 0). With unit masses the answer
+    // depends on the group alone, and is kept until the cluster changes.
+    double fairness_with(int64_t k, int64_t node, int side) {
+        const int64_t at = codes ? (k * J + codes[node]) * 2 + side : 0;
+        if (codes && fresh[at]) return cached[at];
+        for (int64_t j = 0; j < J; ++j)
+            changed[j] = std::max(masses[k * J + j] + (side ? 1.0 : -1.0) * mass(node, j), 0.0);
+        const double value = fair.value(k, changed.data());
+        if (codes) cached[at] = value, fresh[at] = 1;
+        return value;
+    }
+
+    // Below the change of fairness when coarse node `node` of this size enters cluster k:
+    // log(1 + x) >= x - x^2/2 and -log(1 + y) >= -y.
+    double least_change(int64_t k, int64_t node, double size) const {
+        if (fair.weight[k] == 0.0) return 0.0;
+        const double x = size * inverse_size[k];
+        double change = weight_per_size[k] * size * (1.0 - 0.5 * x);
+        for (int64_t j = 0; j < J; ++j) {
+            const double m = node_masses[node * J + j];
+            if (m > 0.0) change -= slope[k * J + j] * m;
+        }
+        return change;
+    }
+
+    // Moves one node where that pays; returns what it gains.
+    double visit(int64_t node) {
+        waits[node] = 0;
+        const int32_t own = labels[node];
+        if (count[own] <= 1) return 0.0;
+        std::fill(link.begin(), link.end(), 0.0);
+        double loop = 0.0;
+        for (int64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e) {
+            if (graph.indices[e] == node) loop += graph.data[e];
+            else link[labels[graph.indices[e]]] += graph.data[e];
+        }
+        const double d = degree[node];
+        const double inside_left = inside[own] - 2.0 * link[own] - loop;
+        const double leave =
+            ratio[own] - kept(inside_left, volume[own] - d) + fairness_with(own, node, 0) - fairness[own];
+        double size = 0.0;
+        if (!codes)
+            for (int64_t j = 0; j < J; ++j) size += node_masses[node * J + j];
+        double best = -1e-12;
+        int64_t to = -1;
+        for (int64_t k = 0; k < K; ++k) {
+            if (k == own) continue;
+            const double cut = leave + ratio[k] - kept(inside[k] + 2.0 * link[k] + loop, volume[k] + d);
+            if (!codes && !(cut + least_change(k, node, size) < best + 1e-12)) continue;
+            const double change = cut + fairness_with(k, node, 1) - fairness[k];
+            if (change < best) best = change, to = k;
+        }
+        if (to < 0) return 0.0;
+        inside[own] = inside_left, inside[to] += 2.0 * link[to] + loop;
+        volume[own] -= d, volume[to] += d;
+        count[own] -= 1, count[to] += 1;
+        for (int64_t j = 0; j < J; ++j) {
+            masses[own * J + j] = std::max(masses[own * J + j] - mass(node, j), 0.0);
+            masses[to * J + j] += mass(node, j);
+        }
+        refresh(own), refresh(to);
+        labels[node] = static_cast<int32_t>(to);
+        for (int64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e) waits[graph.indices[e]] = 1;
+        n_moved += 1;
+        return -best;
+    }
+};
 
 // Pairs every node with the free neighbour it is tied to most strongly, w (1/d_u + 1/d_v), among those of its own label
 // (if labels are given) while the pair's degree stays within `heaviest`. OUT parent (n_nodes,): the pair's number, in
@@ -238,7 +282,8 @@ int64_t match_nodes(const Graph<T>& graph, const double* degree, const int32_t* 
     return n_pairs;
 }
 
-// The graph of the parents: the links of all children, added. OUT indptr (n_parents + 1,), indices, data.
+// The graph of the parents: the links of all children, added. OUT indptr (n_parents + 1,), indices (in no order),
+// data.
 template <class T>
 void contract(const Graph<T>& graph, const int32_t* parent, int64_t n_parents, std::vector<int64_t>& indptr,
               std::vector<int32_t>& indices, std::vector<T>& data) {
@@ -255,6 +300,8 @@ void contract(const Graph<T>& graph, const int32_t* parent, int64_t n_parents, s
     std::vector<char> touched(n_parents, 0);
     std::vector<int32_t> row;
     indptr.assign(n_parents + 1, 0);
+    const size_t expected = static_cast<size_t>(graph.indptr[n]) * 3 / 4;
+    indices.reserve(expected), data.reserve(expected);
     for (int64_t p = 0; p < n_parents; ++p) {
         row.clear();
         for (int64_t i = first[p]; i < first[p + 1]; ++i)
@@ -263,7 +310,6 @@ void contract(const Graph<T>& graph, const int32_t* parent, int64_t n_parents, s
                 if (!touched[q]) touched[q] = 1, row.push_back(q);
                 sum[q] += graph.data[e];
             }
-        std::sort(row.begin(), row.end());
         for (int32_t q : row) {
             indices.push_back(q);
             data.push_back(static_cast<T>(sum[q]));

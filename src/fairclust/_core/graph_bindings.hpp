@@ -93,8 +93,9 @@ static nb::tuple move_nodes_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In
     int64_t n_moved = 0, n_passes = 0;
     {
         nb::gil_scoped_release nogil;
-        n_passes = move_nodes(graph, degree.data(), pointer(codes), pointer(node_masses), fair, order.data(),
-                              max_passes, least, labels.data(), &n_moved);
+        Mover<T> mover(graph, degree.data(), pointer(codes), pointer(node_masses), fair, labels.data());
+        n_passes = mover.run(order.data(), max_passes, least);
+        n_moved = mover.n_moved;
     }
     return nb::make_tuple(n_passes, n_moved);
 }

@@ -16,7 +16,7 @@ from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
 from ..groups import Groups
 from ..layout import build_layout
 from ..multilevel import Level
-from ..ncut_problem import NCutProblem, open_graph
+from ..ncut_problem import MANY_LINKS, NCutProblem, open_graph
 from ..objectives import KMeansObjective, NCutObjective
 from ..problem import Problem, WeightedFit
 from ..seeding import starting_centers
@@ -62,8 +62,8 @@ class FairNCut(FairClusterer):
         graph. "k-means++" and "random": labels of the nearest of starting centres, as in the paper; points only. An
         array or a callable gives starting centres (n_clusters, n_features), or labels (n_samples,).
     n_init : "auto" or int, default="auto"
-        Number of starts; for "spectral", of coarse graphs, compared before they are refined. "auto": 1, or 10 for
-        "random" and callables.
+        Number of starts; for "spectral", of coarse graphs, compared before they are refined. "auto": 4 coarse
+        graphs (1 above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or callables.
     refine : bool, default=True
         Whether moves of single nodes and of coarse nodes follow the bound steps. False: the paper's method.
     max_iter : int, default=300
@@ -229,12 +229,12 @@ class FairNCut(FairClusterer):
             )
         self.affinity_matrix_ = W
         level = Level(to_graph(W), groups.codes, None)
-        is_spectral = isinstance(self.init, str) and self.init == "spectral"
-        openings = [
-            open_graph(level, n_clusters, groups.target, random_state) for _ in range(n_starts if is_spectral else 0)
-        ]
-        starts = [_NOTHING]
-        if not is_spectral:
+        openings, starts = [], [_NOTHING]
+        if isinstance(self.init, str) and self.init == "spectral":
+            if self.n_init == "auto":
+                n_starts = 4 if W.nnz <= MANY_LINKS else 1
+            openings = [open_graph(level, n_clusters, groups.target, random_state) for _ in range(n_starts)]
+        else:
             starts = [self._labels(X, n_clusters, random_state) for _ in range(n_starts)]
         problem = NCutProblem(
             NCutObjective(level.graph, unit=float(n_samples)),
