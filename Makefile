@@ -51,7 +51,8 @@ format: $(VENV)/.installed-test,lint   ## Format the code
 bench: $(VENV)/.installed-bench   ## Quick benchmarks against the peers (under 3 minutes)
 	$(BIN)/python -m benchmarks.run --quick
 
-bench-full: $(VENV)/.installed-bench   ## All benchmarks
+bench-full: $(VENV)/.installed-bench   ## All benchmarks (about 20 minutes); a peer that cannot be installed is skipped
+	-$(BIN)/python -m pip install -q -e '.[peers]'
 	$(BIN)/python -m benchmarks.run
 
 wheel: $(VENV)/.venv   ## A wheel for this platform in dist/; see docs/installing.md for others

@@ -1,8 +1,26 @@
 """fairclust: clusters whose demographic make-up matches a target, at the least cost in clustering quality."""
 
-from . import datasets
-from .estimators import FairKMeans, FairNCut
+from . import datasets, graphs, metrics
+from .audit import AuditReport, audit
+from .errors import FairclustError, FairclustWarning, FairnessGoalMissed
+from .estimators import FairKMeans, FairKMedian, FairNCut
+from .path import FairnessPath, fairness_path
 
 __version__ = "0.1.0"
 
-__all__ = ["FairKMeans", "FairNCut", "__version__", "datasets"]
+__all__ = [
+    "AuditReport",
+    "FairKMeans",
+    "FairKMedian",
+    "FairNCut",
+    "FairclustError",
+    "FairclustWarning",
+    "FairnessGoalMissed",
+    "FairnessPath",
+    "__version__",
+    "audit",
+    "datasets",
+    "fairness_path",
+    "graphs",
+    "metrics",
+]

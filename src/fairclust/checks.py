@@ -57,6 +57,56 @@ def check_fairness_weight(fairness_weight: Any, max_fairness_error: Any) -> floa
     return weight
 
 
+def check_goals(
+    fairness_weight: Any, max_fairness_error: Any, min_balance: Any, max_cost_increase: Any, bounds: Any
+) -> None:
+    """At most one goal, and none beside a fixed weight."""
+    weight = check_fairness_weight(fairness_weight, max_fairness_error)
+    others = {"min_balance": min_balance, "max_cost_increase": max_cost_increase, "bounds": bounds}
+    given = [f"{name}={value!r}" for name, value in others.items() if value is not None]
+    if given and max_fairness_error != DEFAULT_MAX_FAIRNESS_ERROR:
+        given.append(f"max_fairness_error={max_fairness_error!r}")
+    if len(given) > 1:
+        raise InvalidInputError(f"{' and '.join(given)} are both given, and one goal at a time is supported. Keep one.")
+    if given and weight is not None:
+        raise InvalidInputError(
+            f"fairness_weight={fairness_weight!r} and {given[0]} are both given, and they contradict each other. "
+            "Leave fairness_weight at 'auto' to reach the goal."
+        )
+    if min_balance is not None:
+        check_number("min_balance", min_balance, lowest=0.0)
+        if min_balance > 1:
+            raise InvalidInputError(f"min_balance={min_balance!r}, but a number between 0 and 1 is needed.")
+    if max_cost_increase is not None:
+        check_number("max_cost_increase", max_cost_increase, lowest=0.0)
+
+
+def check_bounds(bounds: Any, names: AnyArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return lower and upper shares per group, from a number δ or a dict {group: (lower, upper)}."""
+    if isinstance(bounds, int | float):
+        if not 0 < bounds < 1:
+            raise InvalidInputError(f"bounds={bounds!r}, but a number between 0 and 1 or a dict is needed.")
+        return target * (1 - float(bounds)), np.minimum(target / (1 - float(bounds)), 1.0)
+    if not isinstance(bounds, dict):
+        raise InvalidInputError(
+            f"bounds={bounds!r}, but a number between 0 and 1 or a dict {{group: (lower, upper)}} is needed."
+        )
+    known = names.tolist()
+    unknown = [name for name in bounds if name not in known]
+    if unknown:
+        raise InvalidInputError(f"bounds names {unknown[0]!r}, but the groups are {', '.join(map(repr, known))}.")
+    lower, upper = np.zeros(len(known)), np.ones(len(known))
+    for name, pair in bounds.items():
+        try:
+            low, high = (float(value) for value in pair)
+        except (TypeError, ValueError):
+            low, high = 1.0, 0.0
+        if not 0 <= low <= high <= 1:
+            raise InvalidInputError(f"bounds[{name!r}]={pair!r}, but two shares 0 ≤ lower ≤ upper ≤ 1 are needed.")
+        lower[known.index(name)], upper[known.index(name)] = low, high
+    return lower, upper
+
+
 def check_number(name: str, value: Any, *, lowest: float, above: bool = False) -> float:
     """Check that a value is a finite number at or above ``lowest`` (``above``: strictly)."""
     is_number = isinstance(value, numbers.Real) and value is not True and value is not False and math.isfinite(value)

@@ -67,3 +67,11 @@ class KLFairness:
     def _floored(self, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         size = np.maximum(masses.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.25)
         return size, np.maximum(masses, SMALLEST_SHARE * size)
+
+
+def cluster_balances(masses: FloatArray) -> FloatArray:
+    """Smallest ratio between two groups' masses in each cluster, shape (n_clusters,); 1 where there is one group."""
+    largest = masses.max(axis=1)
+    if masses.shape[1] == 1:
+        return np.ones_like(largest)
+    return np.divide(masses.min(axis=1), largest, out=np.zeros_like(largest), where=largest > 0)

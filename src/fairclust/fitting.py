@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ._typing import FloatArray, IntArray
-from .objectives import Objective
+from .objectives import Anchored, Objective
 from .solvers import FairnessTerm, Solution, Solver
 from .sweep import HardAnswer, InMemorySweep, State, Sweep
 
@@ -103,6 +103,7 @@ def fit_once(
         state = solution.state
         hard = solution.hard or sweep.assign(state.price)
         labels = sweep.labels.copy()
+        hard = _anchored(objective, sweep, labels, hard)
         if best is not None:
             if np.array_equal(labels, best.labels):
                 reason = StopReason.LABELS_UNCHANGED if not is_last else reason
@@ -143,6 +144,13 @@ def fit_once(
     )
 
 
+def sampling_step(sweep: InMemorySweep, solver: Solver, settings: Settings) -> int:
+    """A sample for the first iterations takes every so-manieth point; below 2, there are too few points to gain."""
+    if sweep.n_groups == 1 or solver.rests_on_energy or settings.assignments != "hard":
+        return 1
+    return min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
+
+
 def fit_coarse_to_fine(
     objective: Objective,
     sweep: InMemorySweep,
@@ -156,9 +164,8 @@ def fit_coarse_to_fine(
 
     Early iterations then cost a sixteenth. Plain clustering is fitted on all points from the first iteration.
     """
-    step = min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
-    is_plain = not weight.any() or sweep.n_groups == 1
-    if step < 2 or is_plain or solver.rests_on_energy or settings.assignments != "hard":
+    step = sampling_step(sweep, solver, settings)
+    if step < 2 or not weight.any():
         return fit_once(objective, sweep, fairness, weight, solver, parameters, settings)
     sample, rows = sweep.sampled(step)
     share = sample.total / sweep.total
@@ -243,6 +250,25 @@ def _scale(energy: float, fairness: FairnessTerm, weight: FloatArray) -> float:
 
 def _is_settled(before: float, now: Solution, tol: float, fairness: FairnessTerm, weight: FloatArray) -> bool:
     return now.energy is not None and abs(now.energy - before) <= tol * _scale(now.energy, fairness, weight)
+
+
+def _anchored(objective: Objective, sweep: InMemorySweep, labels: IntArray, hard: HardAnswer) -> HardAnswer:
+    """Bring the points that must stay in a cluster back into it (IN/OUT labels); return the answer after that."""
+    anchors = objective.anchors() if isinstance(objective, Anchored) else None
+    if anchors is None:
+        return hard
+    strays = [(k, int(p)) for k, p in enumerate(anchors) if p >= 0 and labels[p] != k]
+    masses, cost, layout = hard.masses.copy(), hard.cost, sweep.layout
+    for cluster, point in strays:
+        mass = 1.0 if sweep.weights is None else float(sweep.weights[point])
+        block = int(np.searchsorted(layout.start, point, side="right")) - 1
+        excess = sweep.excess[block, :, point - layout.start[block]]
+        group = layout.chunk_cell[np.searchsorted(layout.chunk, block, side="right") - 1]
+        masses[labels[point], group] -= mass
+        masses[cluster, group] += mass
+        cost += mass * float(excess[cluster] - excess[labels[point]])
+        labels[point] = cluster
+    return HardAnswer(masses, cost, hard.gap) if strays else hard
 
 
 def _refill(

@@ -15,7 +15,7 @@ from .fitting import FitResult, Settings, StopReason, fit_once
 from .multilevel import CutEnergy, Hierarchy, Level, coarsen, cycle, descend, heaviest_node
 from .objectives import NCutObjective
 from .objectives.ncut import sufficient_shift
-from .problem import Problem, WeightedFit
+from .problem import Problem
 from .spectral import start_labels
 from .sweep import State
 
@@ -24,6 +24,8 @@ _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
 _STARTS = 8  # K-means runs per embedding
 _CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
 MANY_LINKS = 4_000_000
+_STEPS_PER_CYCLE = 5  # a fit that may take so many steps may take one cycle
+_HOLDING = 2.0  # a shift at which no node wants to leave
 _SHIFTS = (0.0, 0.25)  # tried before the shift that is known to be enough
 
 
@@ -35,7 +37,7 @@ class Opening:
     labels: list[IntArray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NCutProblem(Problem):
     """A graph with its parts; fits at any weight.
 
@@ -60,16 +62,24 @@ class NCutProblem(Problem):
     seed: int = 0
     _known: dict[str, float] = field(default_factory=dict, repr=False)
 
-    def fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> WeightedFit:
-        """Fit at a weight, from labels and from the openings, whichever is lower."""
-        energy = CutEnergy(self.fairness, np.full(self.sweep.n_clusters, weight), self.sweep.n_threads)
+    def fit_weights(
+        self,
+        weights: FloatArray,
+        parameters: FloatArray,
+        state: State | None = None,
+        settings: Settings | None = None,
+    ) -> FitResult:
+        """Fit at a weight per cluster, from labels and from the openings, whichever is lower."""
+        settings = settings or self.settings
+        energy = CutEnergy(self.fairness, weights, self.sweep.n_threads)
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
-        if self.settings.assignments == "soft" and weight > 0 and self.sweep.n_groups > 1:
-            result = self._bound(self._sufficient_shift(), energy, labels, None)
-        else:
-            result = self._descend(energy, labels, random_state)
-        return WeightedFit(result, weight, self.worst_error(result), result.n_sweeps)
+        if settings.assignments == "soft" and weights.any() and self.sweep.n_groups > 1:
+            return self._bound(self._sufficient_shift(), energy, labels, settings)
+        return self._descend(energy, labels, settings, random_state)
+
+    def coarse(self) -> None:
+        """None: a sample of the nodes has few of the links. Starts are coarse instead."""
 
     def natural_weight(self, parameters: FloatArray) -> float:
         """Ncut is a number of order 1 whatever the graph, and so is its weight."""
@@ -82,7 +92,9 @@ class NCutProblem(Problem):
             hard = parameters if parameters.ndim == 1 else parameters.argmax(axis=1)
             tried.append(np.ascontiguousarray(hard, dtype=np.int32))
         best: tuple[float, Opening, IntArray] | None = None
-        for opening in self.openings:
+        # Openings do not know which cluster is which: with unequal weights only labels do.
+        is_open = not len(tried) or (energy.weight == energy.weight[0]).all()
+        for opening in self.openings if is_open else ():
             coarsest = opening.hierarchy.coarsest
             for start in opening.labels:
                 labels = start.copy()
@@ -98,21 +110,23 @@ class NCutProblem(Problem):
             tried[0] = cycle(self.level, energy, tried[0], self._coarse_size, random_state)
         return min(tried, key=lambda labels: energy.value(self.level, labels))
 
-    def _descend(self, energy: CutEnergy, labels: IntArray, random_state: np.random.RandomState) -> FitResult:
+    def _descend(
+        self, energy: CutEnergy, labels: IntArray, settings: Settings, random_state: np.random.RandomState
+    ) -> FitResult:
         """Bound steps, then cycles; every kept step lowers the energy."""
         reached = energy.value(self.level, labels)
         history = [reached]
-        n_sweeps, state, reason = 0, None, StopReason.NO_IMPROVEMENT
+        n_sweeps, reason = 0, StopReason.NO_IMPROVEMENT
         for shift in self._shifts():
-            found = self._bound(shift, energy, labels, state)
-            n_sweeps, state = n_sweeps + found.n_sweeps, found.state
+            found = self._bound(shift, energy, labels, settings)
+            n_sweeps += found.n_sweeps
             fallen = found.energy_history[found.energy_history < history[-1]]
             if len(fallen):
                 labels, reason = self.sweep.layout.to_user_order(found.labels), found.stop_reason
                 history.extend(fallen.tolist())
-        assert state is not None
         if self.is_refined and len(energy.weight) > 1:
-            labels, reason = self._cycles(energy, labels, history, random_state)
+            labels, reason = self._cycles(energy, labels, history, settings, random_state)
+        state = self._hold(labels)
         masses = energy.masses(self.level, labels)
         value = energy.cut(self.level, labels)
         return FitResult(
@@ -121,30 +135,37 @@ class NCutProblem(Problem):
         )  # fmt: skip
 
     def _cycles(
-        self, energy: CutEnergy, labels: IntArray, history: list[float], random_state: np.random.RandomState
+        self,
+        energy: CutEnergy,
+        labels: IntArray,
+        history: list[float],
+        settings: Settings,
+        random_state: np.random.RandomState,
     ) -> tuple[IntArray, StopReason]:
         """Run cycles until two in a row gain less than tol (history is extended)."""
         n_idle = 0
-        for _ in range(min(self.settings.max_iter, _CYCLES[len(self.level.graph.data) > MANY_LINKS])):
+        most = _CYCLES[len(self.level.graph.data) > MANY_LINKS]
+        for _ in range(min(most, -(-settings.max_iter // _STEPS_PER_CYCLE))):
             moved = cycle(self.level, energy, labels, self._coarse_size // 2, random_state)
             value = energy.value(self.level, moved)
-            n_idle = n_idle + 1 if history[-1] - value <= self.settings.tol * abs(history[-1]) else 0
+            n_idle = n_idle + 1 if history[-1] - value <= settings.tol * abs(history[-1]) else 0
             if value < history[-1]:
                 labels = moved
                 history.append(value)
-                if self.settings.on_iteration is not None:
-                    self.settings.on_iteration(len(history), value)
+                if settings.on_iteration is not None:
+                    settings.on_iteration(len(history), value)
             if n_idle == 2:
                 return labels, StopReason.ENERGY_SETTLED
         return labels, StopReason.MAX_ITER
 
-    def _bound(self, shift: float, energy: CutEnergy, labels: IntArray, state: State | None) -> FitResult:
-        """The outer loop that all objectives share; its result in units of Ncut."""
-        unit = self.objective.unit
-        objective = replace(self.objective, shift=shift)
-        found = fit_once(
-            objective, self.sweep, self.fairness, energy.weight * unit, self.solver, labels, self._quiet(), state
-        )
+    def _bound(self, shift: float, energy: CutEnergy, labels: IntArray, settings: Settings) -> FitResult:
+        """The outer loop that all objectives share. It counts a cost of order 1 per point, the result is Ncut's."""
+        unit = float(self.objective.graph.n_nodes)
+        objective = replace(self.objective, shift=shift, unit=unit)
+        if settings.on_iteration is not None:
+            say = settings.on_iteration
+            settings = replace(settings, on_iteration=lambda n_iter, value: say(n_iter, value / unit))
+        found = fit_once(objective, self.sweep, self.fairness, energy.weight * unit, self.solver, labels, settings)
         return replace(
             found,
             objective=found.objective / unit,
@@ -152,11 +173,11 @@ class NCutProblem(Problem):
             energy_history=found.energy_history / unit,
         )
 
-    def _quiet(self) -> Settings:
-        if self.settings.on_iteration is None:
-            return self.settings
-        say, unit = self.settings.on_iteration, self.objective.unit
-        return replace(self.settings, on_iteration=lambda n_iter, value: say(n_iter, value / unit))
+    def _hold(self, labels: IntArray) -> State:
+        """Leave point costs behind whose cheapest clusters are the labels, and prices 0: rounding starts from them."""
+        replace(self.objective, shift=_HOLDING).fill(self.sweep, labels)
+        gap = self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_groups))).gap
+        return State(1.0 / gap if gap > 0 else 1.0, np.zeros((self.sweep.n_clusters, self.sweep.n_groups)))
 
     def _shifts(self) -> tuple[float, ...]:
         """Shifts from small to sufficient. With moves to follow, the small ones do."""

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ._typing import FloatArray
 from .fairness import KLFairness
-from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once
+from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once, sampling_step
 from .objectives import Objective
-from .search import search_weight
 from .solvers import Solver
 from .sweep import InMemorySweep, State
 
 
 @dataclass(frozen=True)
 class WeightedFit:
-    """A fit, its fairness weight, and the fairness error of its worst cluster."""
+    """A fit, the fairness weight of each cluster, and the sweeps that it took to find both."""
 
     result: FitResult
-    weight: float
-    worst_error: float
+    weights: FloatArray
     n_sweeps: int
-
-    def rank(self, goal: float) -> tuple[bool, float]:
-        """Sort key: fits that meet the goal first, then the lowest energy."""
-        return (self.worst_error > goal, self.result.energy)
 
 
 @dataclass(frozen=True)
@@ -38,28 +32,45 @@ class Problem:
     fairness: KLFairness
     solver: Solver
     settings: Settings
+    share: float = 1.0  # of the full data that this is a sample of
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        cells = self.sweep.layout.cells
+        return np.bincount(cells, weights=self.sweep.weights, minlength=self.sweep.n_groups)[None].astype(float)
 
     def fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> WeightedFit:
-        """Fit at a weight, from parameters and perhaps from prices."""
+        """Fit at one weight for all clusters, from parameters and perhaps from prices."""
         weights = np.full(self.sweep.n_clusters, weight)
-        parts = (self.objective, self.sweep, self.fairness, weights, self.solver, parameters, self.settings)
-        result = fit_coarse_to_fine(*parts) if state is None else fit_once(*parts, state)
-        return WeightedFit(result, weight, self.worst_error(result), result.n_sweeps)
+        result = self.fit_weights(weights, parameters, state)
+        return WeightedFit(result, weights, result.n_sweeps)
 
-    def fit_goal(self, goal: float, parameters: FloatArray) -> WeightedFit:
-        """Fit at the smallest weight found whose clusters all meet the goal."""
+    def fit_weights(
+        self,
+        weights: FloatArray,
+        parameters: FloatArray,
+        state: State | None = None,
+        settings: Settings | None = None,
+    ) -> FitResult:
+        """Fit at a weight per cluster."""
+        parts = (self.objective, self.sweep, self.fairness, weights, self.solver, parameters, settings or self.settings)
+        return fit_coarse_to_fine(*parts) if state is None else fit_once(*parts, state)
 
-        def fit_from(weight: float, start: FitResult | None) -> FitResult:
-            if start is None:
-                return self.fit(weight, parameters).result
-            return self.fit(weight, start.parameters, start.state if start.state.pull.any() else None).result
+    def coarse(self) -> Problem | None:
+        """The same problem on a sample of the points; None where there are too few to need one."""
+        step = sampling_step(self.sweep, self.solver, self.settings)
+        return self.sampled(step) if step >= 2 else None
 
-        found = search_weight(fit_from, self.worst_error, goal, self.natural_weight(parameters))
-        return WeightedFit(found.fit, found.weight, self.worst_error(found.fit), found.n_sweeps)
+    def sampled(self, step: int) -> Problem:
+        """The same problem on every step-th point."""
+        sample, rows = self.sweep.sampled(step)
+        share = self.share * sample.total / self.sweep.total
+        return replace(self, sweep=sample, objective=self.objective.sampled(rows), share=share)
 
-    def worst_error(self, result: FitResult) -> float:
-        """Fairness error of the worst cluster, on the hard labels."""
-        return float(self.fairness.value(result.masses).max())
+    def error(self, result: FitResult) -> float:
+        """Fairness error, summed over the clusters, on the hard labels."""
+        return float(self.fairness.value(result.masses).sum())
 
     def natural_weight(self, parameters: FloatArray) -> float:
         """Return a weight of the right order: a cluster's fairness is worth moving its points by their gap."""

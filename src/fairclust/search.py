@@ -1,94 +1,320 @@
-"""From a fairness goal to a weight: the smallest λ whose clusters all meet it, by warm-started fits."""
+"""From a goal to weights: the cheapest clustering found whose clusters all meet it, by warm-started fits.
+
+Each cluster has a weight of its own, a Lagrange multiplier: it grows where the cluster misses the goal and shrinks
+where it is fairer than asked, so that no cluster pays for more than it needs. Fits in between are a few iterations long
+and start where the last one ended.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
+from ._typing import AnyArray, FloatArray
 from .fitting import FitResult
+from .goals import Goal
+from .problem import Problem, WeightedFit
+from .rounding import is_proportional, move_to_counts, proportional_counts
 
-Fit = Callable[[float, FitResult | None], FitResult]
-"""Fit at a weight, starting from the end of another fit (None: from the beginning)."""
-
-_MOST_FITS = 16
-_NEAR_ENOUGH = 0.7  # a goal met with an error of at least this share of it is met by a small enough weight
-_STEPS = (1.5, 30.0)  # smallest and largest factor between two weights
-_LARGEST_GROWTH = 1e12
+_MOST_ROUNDS = 30
+_SHORT = 5  # outer iterations of a fit in between
+_PATIENCE = 4  # rounds without a cheaper clustering that meets the goal
+_AIM = 0.97  # of the goal, so that the last fit does not end just outside
+_STEP = 4.0  # largest factor by which a weight changes in a round
+_POWER = 0.8
+_SMALLEST_WEIGHT = 1e-3  # of the natural weight: below this a cluster is as good as free
+_CORRECTIONS = 16
+_CORRECTION = 1.1
+_EXACT_WEIGHT = 300.0  # natural weights at which clusters are proportional up to a few points
+_EXACT_ROUNDS = 8
+_HOPELESS_WEIGHT = 30.0  # natural weights, for a goal that cannot be met
 
 
 @dataclass(frozen=True)
-class GoalResult:
-    """The fit that was chosen, its weight, and whether it meets the goal."""
+class _Tried:
+    """A fit at some weights and how far its worst cluster is from the goal."""
 
-    fit: FitResult
+    weights: FloatArray
+    result: FitResult
+    worst: float
+
+    @property
+    def is_met(self) -> bool:
+        return self.worst <= 1.0
+
+
+class Aim(Protocol):
+    """What a fit is for: fits from a start, ranks fits, and says whether one will do."""
+
+    @property
+    def is_goal(self) -> bool: ...  # noqa: D102
+
+    @property
+    def may_be_polished(self) -> bool: ...  # noqa: D102
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit: ...  # noqa: D102
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]: ...  # noqa: D102
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool: ...  # noqa: D102
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class WeightAim:
+    """A fixed weight."""
+
     weight: float
-    is_met: bool
-    n_sweeps: int
+    reported: Goal
+    is_goal: bool = False
+    may_be_polished: bool = True
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Fit at the weight; on a sample, at its share of it."""
+        return problem.fit(self.weight * problem.share, start)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Lowest energy first."""
+        return (0.0, fit.result.energy)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """Whether the goal would be met."""
+        return bool(self.reported.ratio(fit.result.masses).max() <= 1.0)
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """A fixed weight misses nothing."""
+        return ""
 
 
-def search_weight(fit: Fit, worst_error: Callable[[FitResult], float], goal: float, first_weight: float) -> GoalResult:
-    """Look for the smallest weight whose worst cluster is within the goal.
+@dataclass(frozen=True)
+class GoalAim:
+    """A goal that every cluster must meet, at the least cost."""
 
-    The worst error falls about as a power of the weight, so a secant in logarithms needs a handful of fits; every one
-    starts where the nearest less fair one ended.
+    goal: Goal
+    names: AnyArray
+    exactly: bool = False
+    is_goal: bool = True
+
+    @property
+    def may_be_polished(self) -> bool:
+        """Exact counts must stay."""
+        return not self.exactly
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Search; where the goal cannot be met by any clustering, come close without searching."""
+        if self._obstacle(problem) is not None:
+            return problem.fit(_HOPELESS_WEIGHT * problem.natural_weight(start), start)
+        return search_goal(problem, self.goal, start, exactly=self.exactly)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Fits that meet the goal first, then the cheapest."""
+        excess = 0.0 if self.is_met(problem, fit) else float(self.goal.ratio(fit.result.masses).max())
+        return (excess, fit.result.objective)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """Whether every cluster meets the goal; for exact proportions, up to the rounding to whole points."""
+        if self.exactly:
+            return is_proportional(fit.result.masses)
+        return bool(self.goal.ratio(fit.result.masses).max() <= 1.0)
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """Say why or how close."""
+        obstacle = self._obstacle(problem)
+        if obstacle is not None:
+            return f"{obstacle}. The clusters come as close as a large weight takes them."
+        masses = fit.result.masses
+        worst = int(self.goal.ratio(masses).argmax())
+        return (
+            f"{self.goal} was not reached: cluster {worst} is the worst, with {self.goal.achieved(masses):.3g}. "
+            "Allow more, or try fewer clusters or more starts (n_init)."
+        )
+
+    def _obstacle(self, problem: Problem) -> str | None:
+        return self.goal.obstacle(problem.group_masses, self.names)
+
+
+@dataclass(frozen=True)
+class CostAim:
+    """The fairest clusters that cost at most so much more than plain ones."""
+
+    most_increase: float
+    is_goal: bool = True
+    may_be_polished: bool = False
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Search along the weight."""
+        return search_cost(problem, self.most_increase, start)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Fairest first."""
+        return (problem.error(fit.result), fit.result.objective)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """The search never spends more."""
+        return True
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """Never missed: plain clustering always qualifies."""
+        return ""
+
+
+def search_goal(problem: Problem, goal: Goal, start: FloatArray, *, exactly: bool = False) -> WeightedFit:
+    """Find the cheapest clustering that meets the goal.
 
     Parameters
     ----------
-    fit : callable
-        Fits at a weight.
-    worst_error : callable
-        Fairness error of the worst cluster of a fit's hard labels.
-    goal : float
-        What that must not exceed.
-    first_weight : float
-        A weight of the right order.
+    problem : Problem
+        What to fit.
+    goal : Goal
+        What every cluster must meet.
+    start : ndarray
+        Parameters to start from.
+    exactly : bool
+        Ask for proportional counts, up to the rounding to whole points.
+
+    Returns
+    -------
+    fit : WeightedFit
+        The cheapest that meets the goal; where none does, the one that comes closest.
     """
-    plain = fit(0.0, None)
-    n_sweeps = plain.n_sweeps
-    if worst_error(plain) <= goal:
-        return GoalResult(plain, 0.0, True, n_sweeps)
-    below: tuple[float, float, FitResult] = (0.0, worst_error(plain), plain)
-    above: tuple[float, float, FitResult] | None = None
-    closest = below
-    weight, ceiling = first_weight, first_weight * _LARGEST_GROWTH
-    for _ in range(_MOST_FITS):
-        found = fit(weight, below[2])
-        n_sweeps += found.n_sweeps
-        error = worst_error(found)
-        tried = (weight, error, found)
-        if error <= goal:
-            above = tried if above is None or found.objective <= above[2].objective else above
-            if error >= _NEAR_ENOUGH * goal:
-                break
+    n_before = problem.sweep.n_sweeps
+    coarse = problem.coarse()
+    if coarse is not None and not exactly:
+        rough = search_goal(coarse, goal, start)
+        found = _Tried(rough.weights * (problem.sweep.total / coarse.sweep.total), rough.result, np.inf)
+        n_spent = round(rough.n_sweeps * coarse.sweep.total / problem.sweep.total)
+        best = _settle(problem, goal, found)
+    else:
+        natural = problem.natural_weight(start)
+        n_spent = 0
+        best = _exact(problem, start, natural) if exactly else _adapt(problem, goal, start, natural)
+    n_sweeps = problem.sweep.n_sweeps - n_before + n_spent
+    return WeightedFit(best.result, best.weights, n_sweeps)
+
+
+def search_cost(problem: Problem, most_increase: float, start: FloatArray) -> WeightedFit:
+    """Find the fairest clustering that costs at most ``1 + most_increase`` times plain clustering."""
+    n_before = problem.sweep.n_sweeps
+    plain = problem.fit(0.0, start)
+    limit = plain.result.objective * (1.0 + most_increase)
+    best, low, high = plain, 0.0, np.inf
+    weight = problem.natural_weight(plain.result.parameters)
+    last = plain.result
+    for _ in range(14):
+        state = last.state if last.state.pull.any() else None
+        tried = problem.fit(weight, last.parameters, state)
+        if tried.result.objective <= limit:
+            low, last = weight, tried.result
+            best = tried if problem.error(tried.result) <= problem.error(best.result) else best
         else:
-            below = tried if above is None or weight < above[0] else below
-            closest = tried if error < closest[1] else closest
-        weight = _next_weight(weight, error, goal, below, above)
-        if (above is not None and (below[0] > 0 and weight / below[0] < 1.02)) or weight > ceiling:
+            high = weight
+        if high < 1.03 * low or weight > 1e9 * problem.natural_weight(plain.result.parameters):
             break
-    if above is None:
-        return GoalResult(closest[2], closest[0], False, n_sweeps)
-    return GoalResult(above[2], above[0], True, n_sweeps)
+        weight = weight * 5.0 if not np.isfinite(high) else (weight / 5.0 if low == 0 else float(np.sqrt(low * high)))
+    return replace(best, n_sweeps=problem.sweep.n_sweeps - n_before)
 
 
-def _next_weight(
-    weight: float,
-    error: float,
-    goal: float,
-    below: tuple[float, float, FitResult],
-    above: tuple[float, float, FitResult] | None,
-) -> float:
-    """Aim a little inside the goal, along the power law; halve the bracket (in logarithms) where that leaves it."""
-    aim = max(0.85 * goal, 1e-12)
-    factor = float(np.clip(max(error, 1e-15) / aim, 1 / _STEPS[1], _STEPS[1])) ** 0.8
-    if above is None:
-        return weight * max(factor, _STEPS[0])
-    if below[0] <= 0:
-        return weight * min(factor, 1 / _STEPS[0])
-    guess = weight * factor
-    low, high = below[0], above[0]
-    if low * 1.05 < guess < high / 1.05:
-        return guess
-    return float(np.sqrt(low * high))
+def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _Tried:
+    """Let the weights find their level, then fit at the best of them until nothing moves."""
+    weights = np.full(problem.sweep.n_clusters, natural)
+    tried = _try(problem, goal, weights, start, None)
+    if tried.is_met:  # at a small weight: perhaps nothing needs to be done
+        plain = _try(problem, goal, np.zeros_like(weights), start, None)
+        if plain.is_met:
+            return plain
+    best: _Tried | None = None
+    closest, stale = tried, 0
+    for _ in range(_MOST_ROUNDS):
+        if tried.is_met and (best is None or tried.result.objective < best.result.objective):
+            best, stale = tried, 0
+        else:
+            stale += 1
+        closest = tried if tried.worst < closest.worst else closest
+        if best is not None and stale >= _PATIENCE:
+            break
+        weights = np.maximum(tried.weights * _growth(goal, tried.result), _SMALLEST_WEIGHT * natural)
+        tried = _try(problem, goal, weights, tried.result.parameters, tried.result, _SHORT)
+    return _settle(problem, goal, best or closest)
+
+
+def _settle(problem: Problem, goal: Goal, found: _Tried) -> _Tried:
+    """Fit at these weights until nothing moves; raise those of clusters that miss the goal, a little at a time."""
+    best = found if np.isfinite(found.worst) else None
+    weights, last = found.weights, found.result
+    for correction in range(_CORRECTIONS):
+        tried = _try(problem, goal, weights, last.parameters, last)
+        if _is_better(tried, best):
+            best = tried
+        if tried.is_met:
+            break
+        # What a cluster gives away others must take: after a while, all weights grow.
+        misses = goal.ratio(tried.result.masses) > 1
+        grown = np.maximum(_growth(goal, tried.result), _CORRECTION ** (1 + correction // 2))
+        weights = tried.weights * np.where(misses, grown, _CORRECTION ** (correction // 4))
+        last = tried.result
+    assert best is not None
+    return best
+
+
+def _is_better(tried: _Tried, best: _Tried | None) -> bool:
+    if best is None:
+        return True
+    if tried.is_met and best.is_met:
+        return tried.result.objective < best.result.objective
+    return tried.worst < best.worst
+
+
+def _growth(goal: Goal, result: FitResult) -> FloatArray:
+    """Factor for each weight: the error falls about as a power of the weight."""
+    ratio = np.maximum(goal.ratio(result.masses), 0.0) / _AIM
+    return np.clip(ratio, 1.0 / _STEP, _STEP) ** _POWER
+
+
+def _try(
+    problem: Problem,
+    goal: Goal,
+    weights: FloatArray,
+    parameters: FloatArray,
+    last: FitResult | None,
+    max_iter: int | None = None,
+) -> _Tried:
+    state = last.state if last is not None and last.state.pull.any() else None
+    settings = problem.settings if max_iter is None else replace(problem.settings, max_iter=max_iter)
+    result = problem.fit_weights(weights, parameters, state, settings)
+    return _Tried(weights, result, float(goal.ratio(result.masses).max()))
+
+
+def _exact(problem: Problem, start: FloatArray, natural: float) -> _Tried:
+    """Nearly proportional prices, then whole counts; centres follow while that is cheaper."""
+    weights = np.full(problem.sweep.n_clusters, _EXACT_WEIGHT * natural)
+    result = problem.fit_weights(weights / 30, start)
+    result = problem.fit_weights(weights, result.parameters, result.state)
+    best = _rounded(problem, weights, result)
+    for _ in range(_EXACT_ROUNDS):
+        # The point costs are at the means of the best labels already: _rounded filled them last.
+        solution = problem.solver.solve(problem.sweep, problem.fairness, weights, best.state)
+        again = _rounded(problem, weights, replace(best, state=solution.state))
+        if again.objective >= best.objective:
+            break
+        best = again
+    return _Tried(weights, best, 0.0)
+
+
+def _rounded(problem: Problem, weights: FloatArray, result: FitResult) -> FitResult:
+    """The labels of these prices, with exactly proportional counts."""
+    sweep, objective = problem.sweep, problem.objective
+    masses = sweep.assign(result.state.price).masses
+    if (masses.sum(axis=1) <= 0).any():
+        masses = result.masses
+    counts = proportional_counts(masses)
+    labels = move_to_counts(sweep, result.state.price, counts)
+    parameters = objective.parameters(sweep, labels, counts.sum(axis=1))
+    value = objective.fill(sweep, parameters, labels)
+    energy = value + float(weights @ problem.fairness.value(counts))
+    return replace(
+        result, labels=labels, masses=counts, parameters=parameters, objective=value, energy=energy,
+        energy_history=np.append(result.energy_history[result.energy_history > energy], energy),
+    )  # fmt: skip

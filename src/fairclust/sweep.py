@@ -149,14 +149,19 @@ class InMemorySweep:
             curvature=self._laplacian(pairs, masses, sampled) if curvature else None,
         )
 
-    def assign(self, price: FloatArray) -> HardAnswer:
-        """Label every point argmin(a + price) and count the labels by group."""
+    def assign(self, price: FloatArray, gaps: FloatArray | None = None) -> HardAnswer:
+        """Label every point argmin(a + price) and count the labels by group; gaps to the second best go to ``gaps``."""
         self.n_sweeps += 1
         masses, cost, gap = kernels.assign(
-            self.plan, self.excess, self.weights, _table(price), self.labels, self.n_threads
+            self.plan, self.excess, self.weights, _table(price), self.labels, gaps, self.n_threads
         )
         gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(masses.T, self.base_cost + cost, gap)
+
+    def cost_rows(self, positions: IntArray) -> FloatArray:
+        """Excess costs of some points (positions in visiting order), one row each."""
+        block = np.searchsorted(self.layout.start, positions, side="right") - 1
+        return self.excess[block, :, positions - self.layout.start[block]]
 
     def soft_rows(self, state: State) -> FloatArray:
         """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "medoids.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;
@@ -43,6 +44,20 @@ static KernelSet choose_kernels() {
     return kernels_baseline();
 }
 static const KernelSet g_kernels = choose_kernels();
+
+static MedoidKernels choose_medoid_kernels() {
+#ifdef FAIRCLUST_X86
+    const std::string isa = g_kernels.name;
+    if (isa == "avx512") return medoid_kernels_avx512();
+    if (isa == "avx2") return medoid_kernels_avx2();
+#endif
+    return medoid_kernels_baseline();
+}
+static const MedoidKernels g_medoids = choose_medoid_kernels();
+
+template <class T> const MedoidLoops<T>& medoid_loops();
+template <> const MedoidLoops<float>& medoid_loops<float>() { return g_medoids.f32; }
+template <> const MedoidLoops<double>& medoid_loops<double>() { return g_medoids.f64; }
 
 template <class T> const RowKernels<T>& row_kernels();
 template <> const RowKernels<float>& row_kernels<float>() { return g_kernels.f32; }
@@ -178,14 +193,15 @@ static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, d
 }
 
 static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price,
-                        Out<int32_t, 1> labels, int n_threads) {
+                        Out<int32_t, 1> labels, std::optional<Out<float, 1>> gaps, int n_threads) {
     const int64_t K = excess.shape(1);
     require(labels.shape(0) == plan.order.shape(0), "assign: one label per point is needed");
     const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
     const CellTable prices(plan, price, K);
     Parts parts(plan, K + 2);
     run(plan, n_threads, [&](int64_t c, int) {
-        g_kernels.assign(args, prices.of(c), plan.begin(c), plan.end(c), labels.data(), parts.of(c), parts.of(c) + K);
+        g_kernels.assign(args, prices.of(c), plan.begin(c), plan.end(c), labels.data(), pointer(gaps), parts.of(c),
+                         parts.of(c) + K);
     });
     auto masses = new_table({price.shape(0), static_cast<size_t>(K)});
     double sums[2] = {0, 0};
@@ -312,6 +328,75 @@ static int64_t make_moves(In<T, 2> X, In<int32_t, 1> rows, In<int32_t, 1> positi
         ++n_moves;
     }
     return n_moves;
+static bool has_signal() {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+template <class T>
+static MedoidArgs<T> medoid_args(const Plan& plan, const In<T, 2>& X, const In<int32_t, 1>& labels, const Weights& weights,
+                                 int64_t n_clusters, int n_threads) {
+    require(labels.shape(0) == plan.order.shape(0) && (!weights || weights->shape(0) == labels.shape(0)),
+            "medoids: one label (and one weight) per point is needed");
+    MedoidArgs<T> args{};
+    args.X = X.data();
+    args.order = plan.order.data();
+    args.labels = labels.data();
+    args.weights = pointer(weights);
+    args.n_samples = labels.shape(0);
+    args.n_features = X.shape(1);
+    args.n_clusters = n_clusters;
+    args.n_threads = n_threads;
+    return args;
+}
+
+template <class T>
+static nb::tuple medoids(const Plan& plan, int metric, In<T, 2> X, In<int32_t, 1> labels, Weights weights,
+                         In<int64_t, 1> old, bool exact, double budget, int n_threads) {
+    MedoidArgs<T> args = medoid_args(plan, X, labels, weights, old.shape(0), n_threads);
+    args.old = old.data();
+    args.metric = metric;
+    args.exact = exact;
+    args.budget = budget;
+    const size_t K = old.shape(0);
+    auto position = new_table({K}), value = new_table({K}), lower = new_table({K}), evaluations = new_table({K});
+    std::vector<int64_t> positions(K), counts(K);
+    bool finished = false;
+    {
+        nb::gil_scoped_release nogil;
+        finished = find_medoids(medoid_loops<T>(), args, {positions.data(), value.data(), lower.data(), counts.data()},
+                                has_signal);
+    }
+    if (!finished) throw nb::python_error();
+    std::copy(positions.begin(), positions.end(), position.data());
+    std::copy(counts.begin(), counts.end(), evaluations.data());
+    return nb::make_tuple(position, value, lower, evaluations);
+}
+
+template <class T>
+static void coordinate_medians(const Plan& plan, In<T, 2> X, In<int32_t, 1> labels, Weights weights, Out<T, 2> centers,
+                               int n_threads) {
+    const MedoidArgs<T> args = medoid_args(plan, X, labels, weights, centers.shape(0), n_threads);
+    bool finished = false;
+    {
+        nb::gil_scoped_release nogil;
+        finished = find_coordinate_medians(args, centers.data(), has_signal);
+    }
+    if (!finished) throw nb::python_error();
+}
+
+template <class T>
+static Table median_sums(const Plan& plan, In<T, 2> X, In<T, 2> centers, In<int32_t, 1> labels, Weights weights,
+                         int n_threads) {
+    const MedoidArgs<T> args = medoid_args(plan, X, labels, weights, centers.shape(0), n_threads);
+    const int64_t K = centers.shape(0), width = X.shape(1) + 3;
+    Parts parts(plan, K * width);
+    run(plan, n_threads, [&](int64_t c, int) {
+        const int64_t last = plan.end(c) - 1;
+        add_median_sums(args, centers.data(), plan.start.data()[plan.begin(c)],
+                    plan.start.data()[last] + plan.size.data()[last], parts.of(c));
+    });
+    return add_up(plan, parts, K, width);
 }
 
 template <class T> static void define_rows(nb::module_& m) {
@@ -327,6 +412,12 @@ template <class T> static void define_rows(nb::module_& m) {
           "enter"_a.noconvert(), "leave"_a.noconvert(), "least"_a, "moved"_a);
     m.def("soft_sums", &soft_sums<T>, "plan"_a, "excess"_a.noconvert(), "X"_a.noconvert(), "weights"_a.none().noconvert(),
           "scale"_a, "pull"_a.noconvert(), "n_threads"_a);
+    m.def("medoids", &medoids<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
+          "weights"_a.none().noconvert(), "old"_a.noconvert(), "exact"_a, "budget"_a, "n_threads"_a);
+    m.def("coordinate_medians", &coordinate_medians<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
+          "weights"_a.none().noconvert(), "centers"_a.noconvert(), "n_threads"_a);
+    m.def("median_sums", &median_sums<T>, "plan"_a, "X"_a.noconvert(), "centers"_a.noconvert(), "labels"_a.noconvert(),
+          "weights"_a.none().noconvert(), "n_threads"_a);
 }
 
 }  // namespace fairclust
@@ -344,7 +435,7 @@ NB_MODULE(_kernels, m) {
     m.def("sweep", &sweep, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
           "pull"_a.noconvert(), "stride"_a.none().noconvert(), "n_threads"_a);
     m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
-          "labels"_a.noconvert(), "n_threads"_a);
+          "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a);
     m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),
           "rows"_a.noconvert(), "n_threads"_a);
     define_rows<float>(m);

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
-from .graph_fallback import associations as associations
-from .graph_fallback import contract as contract
-from .graph_fallback import link_costs as link_costs
-from .graph_fallback import match_nodes as match_nodes
-from .graph_fallback import move_nodes as move_nodes
+from .fallback_graph import associations, contract, link_costs, match_nodes, move_nodes
+from .fallback_medoids import coordinate_medians, median_sums, medoids
+
+__all__ = [
+    "Plan", "assign", "associations", "contract", "coordinate_medians", "distances", "label_sums", "link_costs",
+    "match_nodes", "median_sums", "medoids", "move_nodes", "name", "soft_rows", "soft_sums", "sweep",
+]  # fmt: skip
 
 name = "numpy"
 _BLOCK = 64
@@ -100,9 +102,10 @@ def assign(
     weights: FloatArray | None,
     price: FloatArray,
     labels: IntArray,
+    gaps: FloatArray | None,
     n_threads: int,
 ) -> tuple[FloatArray, float, float]:
-    """Write ``labels`` (OUT, in visiting order); return masses (J, K), excess cost, summed gap to the second best."""
+    """Write ``labels`` and ``gaps`` (OUT, visiting order); return masses (J, K), excess cost, summed gap."""
     n_clusters = price.shape[1]
     masses = np.zeros(price.shape)
     cost = gap = 0.0
@@ -116,6 +119,8 @@ def assign(
         if n_clusters > 1:
             two = np.partition(priced, 1, axis=1)
             gap += float(w @ (two[:, 1] - two[:, 0]))
+            if gaps is not None:
+                gaps[rows] = two[:, 1] - two[:, 0]
     return masses, cost, gap
 
 

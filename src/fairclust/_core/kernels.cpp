@@ -304,8 +304,8 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, int64_t st
     sums[0] += total(cost);
 }
 
-static void assign(const SweepArgs& a, const float* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
-                   double* sums) {
+static void assign(const SweepArgs& a, const float* price, int64_t begin, int64_t end, int32_t* labels, float* gaps,
+                   double* masses, double* sums) {
     alignas(64) int32_t choice_values[kBlock];
     alignas(64) float best_values[kBlock], second_values[kBlock];
     for (int64_t b = begin; b < end; ++b) {
@@ -333,6 +333,7 @@ static void assign(const SweepArgs& a, const float* price, int64_t begin, int64_
             masses[k] += w;
             cost += w * (double)excess[k * kBlock + i];
             gap += w * (double)(second_values[i] - best_values[i]);
+            if (gaps) gaps[start + i] = second_values[i] - best_values[i];
         }
         sums[0] += cost;
         sums[1] += gap;

@@ -82,9 +82,10 @@ struct KernelSet {
     void (*sweep)(const SweepArgs&, float scale, const float* pull, int64_t stride, int64_t begin, int64_t end,
                   float* scratch, double* masses, double* sums, double* curvature);
 
-    // argmin_k(a_pk + price_k), counted. OUT labels in visiting order, masses (K,), sums {excess cost, gap to second best}.
-    void (*assign)(const SweepArgs&, const float* price, int64_t begin, int64_t end, int32_t* labels, double* masses,
-                   double* sums);
+    // argmin_k(a_pk + price_k), counted. OUT labels and (unless null) gaps to the second best, in visiting order;
+    // masses (K,), sums {excess cost, gap}.
+    void (*assign)(const SweepArgs&, const float* price, int64_t begin, int64_t end, int32_t* labels, float* gaps,
+                   double* masses, double* sums);
 
     // The same softmax written out, a row of n_clusters values per point, in the user's order.
     void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* pull, int64_t begin, int64_t end,

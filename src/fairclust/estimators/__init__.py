@@ -1,6 +1,7 @@
 """The estimators, one file each, thin: the work is done in :mod:`fairclust.fitting` and below."""
 
 from ._kmeans import FairKMeans
+from ._kmedian import FairKMedian
 from ._ncut import FairNCut
 
-__all__ = ["FairKMeans", "FairNCut"]
+__all__ = ["FairKMeans", "FairKMedian", "FairNCut"]

@@ -14,18 +14,29 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .. import checks
 from .._core import is_compiled
 from .._typing import FloatArray, IntArray
-from ..errors import EmptyClusterWarning, FairclustWarning, FairnessGoalMissed, SlowKernelsWarning
-from ..fairness import KLFairness
+from ..errors import (
+    EmptyClusterWarning,
+    FairclustWarning,
+    FairnessGoalMissed,
+    InvalidInputError,
+    SlowKernelsWarning,
+)
+from ..fairness import KLFairness, cluster_balances
 from ..fitting import Settings
+from ..goals import Bounds, MaxFairnessError, MinBalance
 from ..groups import Groups, encode_groups, encode_with_names, to_column
 from ..layout import build_layout
 from ..objectives import Objective
+from ..polishing import Polishable, polish
 from ..problem import Problem, WeightedFit
+from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
+from ..search import Aim, CostAim, GoalAim, WeightAim
 from ..seeding import starting_centers
 from ..solvers import Bound, Dual, Solver
 from ..sweep import InMemorySweep, State
 
 _said_slow = False
+_LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them
 
 
 class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,6 +48,10 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_clusters: int
     fairness_weight: float | str
     max_fairness_error: float
+    min_balance: float | None
+    max_cost_increase: float | None
+    bounds: Any
+    polish: bool | str
     target_proportions: Any
     solver: str
     lipschitz: float
@@ -77,16 +92,57 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         problem, groups, starts = self._problem(X, sensitive_features, sample_weight)
-        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
-        if groups.n_groups == 1:
-            weight = 0.0
-        fits = [
-            problem.fit_goal(self.max_fairness_error, start) if weight is None else problem.fit(weight, start)
-            for start in starts
-        ]
-        chosen = min(fits, key=lambda fit: fit.rank(self.max_fairness_error))
-        self._store(problem, groups, chosen, sum(fit.n_sweeps for fit in fits))
+        aim = self._aim(problem, groups)
+        fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
+        fit, self.polished_ = self._polish(problem, aim, fit)
+        self._store(problem, groups, fit)
+        self.fairness_goal_met_ = aim.is_met(problem, fit)
+        if aim.is_goal and not self.fairness_goal_met_:
+            warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
         return self
+
+    def _path_start(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, FloatArray]:
+        """The problem and the parameters that a path starts from: those of the best plain clustering."""
+        problem, groups, starts = self._problem(X, sensitive_features, sample_weight)
+        if len(starts) == 1:
+            return problem, groups, starts[0]
+        aim = WeightAim(0.0, MaxFairnessError(problem.fairness, self.max_fairness_error))
+        plain = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
+        return problem, groups, plain.result.parameters
+
+    def _aim(self, problem: Problem, groups: Groups) -> Aim:
+        """What to fit for: a weight, or a goal."""
+        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
+        fairness = problem.fairness
+        if groups.n_groups == 1:
+            return WeightAim(0.0, MaxFairnessError(fairness, self.max_fairness_error))
+        if weight is not None:
+            return WeightAim(weight, MaxFairnessError(fairness, self.max_fairness_error))
+        if self.max_cost_increase is not None:
+            return CostAim(float(self.max_cost_increase))
+        if self.min_balance is not None:
+            return GoalAim(MinBalance(fairness, float(self.min_balance)), groups.names)
+        if self.bounds is not None:
+            return GoalAim(
+                Bounds(fairness, *checks.check_bounds(self.bounds, groups.names, groups.target)), groups.names
+            )
+        exactly = self.max_fairness_error == 0 and problem.sweep.weights is None
+        return GoalAim(MaxFairnessError(fairness, self.max_fairness_error), groups.names, exactly)
+
+    def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
+        """Single moves, where they are wanted, possible, and do not cost the goal."""
+        wanted = aim.is_goal if self.polish == "auto" else bool(self.polish)
+        small = problem.sweep.layout.n_samples <= _LARGEST_POLISHED or self.polish is True
+        objective = problem.objective
+        if not isinstance(objective, Polishable) or problem.sweep.weights is not None or self.assignments == "soft":
+            return fit, False
+        if not wanted or not small or not aim.may_be_polished:
+            return fit, False
+        result, is_optimal = polish(objective, problem.sweep, problem.fairness, fit.weights, fit.result)
+        polished = WeightedFit(result, fit.weights, fit.n_sweeps)
+        if aim.is_goal and aim.is_met(problem, fit) and not aim.is_met(problem, polished):
+            return fit, False
+        return polished, is_optimal
 
     def fit_predict(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -97,15 +153,24 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, list[FloatArray]]:
         """Check everything, then put the parts together: the problem, its groups, and where to start."""
-        checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
+        checks.check_goals(
+            self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
+        )
+        if self.polish not in (True, False, "auto"):
+            raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
         solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
         n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = (
+            None
+            if sample_weight is None
+            else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
         groups = self._groups(sensitive_features, len(X), weights)
         checks.check_distinct_rows(X, n_clusters)
         random_state = check_random_state(self.random_state)
-        starts = [self._start(X, n_clusters, random_state, weights) for _ in range(n_starts)]
+        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(len(X), n_starts) else n_starts
+        starts = [self._start(X, n_clusters, random_state, weights) for _ in range(n_candidates)]
         _say_if_slow()
         layout = build_layout(groups.codes, groups.n_groups)
         sweep = InMemorySweep(
@@ -151,7 +216,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         return groups
 
-    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit, n_sweeps: int) -> None:
+    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit) -> None:
         result, masses = fit.result, fit.result.masses
         errors = problem.fairness.value(masses)
         sizes = masses.sum(axis=1, keepdims=True)
@@ -165,22 +230,14 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.fairness_error_ = float(errors.sum())
         self.max_fairness_error_ = float(errors.max())
         self.proportions_ = np.divide(masses, sizes, out=np.zeros_like(masses), where=sizes > 0)
-        self.balance_ = _balance(masses)
+        self.balance_ = float(cluster_balances(masses).min())
         self.group_names_ = groups.names
         self.target_proportions_ = groups.target
-        self.fairness_weight_ = fit.weight
-        self.fairness_goal_met_ = bool(self.max_fairness_error_ <= self.max_fairness_error)
+        self.fairness_weight_ = float(fit.weights.max())
+        self.cluster_weights_ = fit.weights
         self.n_iter_ = result.n_iter
-        self.n_sweeps_ = n_sweeps
+        self.n_sweeps_ = fit.n_sweeps
         self.stop_reason_ = result.stop_reason
-        if self.fairness_weight == "auto" and not self.fairness_goal_met_:
-            warnings.warn(
-                f"max_fairness_error={self.max_fairness_error:g} was not reached: the worst cluster is at "
-                f"{self.max_fairness_error_:.3g} (fairness_weight_={self.fairness_weight_:.3g}). Allow a larger error, "
-                "fewer clusters or more starts (n_init).",
-                FairnessGoalMissed,
-                stacklevel=3,
-            )
         n_empty = int((sizes <= 0).sum())
         if n_empty:
             warnings.warn(
@@ -261,9 +318,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
         """Minus the sum of squared distances to the nearest centre: larger is better."""
         X = self._validated(X)
         nearest = self.transform(X).min(axis=1) ** 2
-        return -float(
-            np.average(nearest, weights=sample_weight) * len(X) if sample_weight is not None else nearest.sum()
-        )
+        return -float(nearest.sum() if sample_weight is None else nearest @ _check_sample_weight(sample_weight, X))
 
     @property
     def _n_features_out(self) -> int:
@@ -289,14 +344,6 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
         )
         self._objective(X, None).fill(sweep, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
         return sweep, price
-
-
-def _balance(masses: FloatArray) -> float:
-    if masses.shape[1] == 1:
-        return 1.0
-    largest = masses.max(axis=1)
-    ratios = np.divide(masses.min(axis=1), largest, out=np.zeros_like(largest), where=largest > 0)
-    return float(ratios.min())
 
 
 def _print_iteration(n_iter: int, energy: float) -> None:

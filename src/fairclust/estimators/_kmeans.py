@@ -23,11 +23,19 @@ class FairKMeans(PrototypeClusterer):
     n_clusters : int, default=8
         Number of clusters.
     fairness_weight : float or "auto", default="auto"
-        λ of the paper, a number ≥ 0; 0 is plain K-means. "auto": the smallest λ found that meets
-        ``max_fairness_error``. λ has the units of F: it grows with the data and with their scale.
+        λ of the paper, a number ≥ 0; 0 is plain K-means. λ has the units of F: it grows with the data and with their
+        scale. "auto": reach a goal at the least cost found, with a weight of its own for each cluster.
     max_fairness_error : float, default=0.01
-        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. With a number
-        as ``fairness_weight`` it is only reported on, and must stay at its default.
+        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. 0 asks for
+        exact proportions: every count is the floor or the ceiling of its ideal share. With a number as
+        ``fairness_weight`` it is only reported on, and must stay at its default.
+    min_balance : float or None, default=None
+        Another goal: smallest ratio between two groups' counts in every cluster at or above this.
+    max_cost_increase : float or None, default=None
+        Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
+    bounds : float, dict or None, default=None
+        Another goal: each group's share in every cluster between a lower and an upper bound. A dict
+        {group: (lower, upper)}, or a number δ for (1 − δ)·target to target/(1 − δ).
     target_proportions : dict, array-like of shape (n_groups,) or None, default=None
         Wanted share of each group, by name or in sorted group order. None: the data's own shares.
     solver : {"dual", "bound"}, default="dual"
@@ -37,8 +45,9 @@ class FairKMeans(PrototypeClusterer):
     init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
         Starting centres. Above 65,536 rows, k-means++ looks at a random sample of that size.
     n_init : "auto" or int, default="auto"
-        Number of starts; the one with the lowest energy is kept. "auto": 1 for k-means++ and arrays, 10 for "random"
-        and callables.
+        Number of starts; the best is kept. "auto": 1 for k-means++ and arrays, 10 for "random" and callables. With
+        more than one start and 4096 rows or more they are raced: four times as many candidates are fitted on a tenth
+        of the rows, and the best third of ``n_init`` goes on to all rows.
     max_iter : int, default=300
         Most outer iterations per start.
     tol : float, default=1e-4
@@ -47,6 +56,9 @@ class FairKMeans(PrototypeClusterer):
     assignments : {"hard", "soft"}, default="hard"
         What the centres are the means of. "hard" reproduces the paper's tables (it is what its code does), "soft" is
         what the paper writes.
+    polish : bool or "auto", default="auto"
+        At the end, move single points while that lowers the energy. "auto": with a goal, up to 100,000 rows and without
+        sample weights. A polished point may have another label than :meth:`predict` gives it.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     n_jobs : int or None, default=None
@@ -67,7 +79,7 @@ class FairKMeans(PrototypeClusterer):
     objective_ : float
         Sum of squared distances of the rows to the means of their clusters.
     energy_ : float
-        ``objective_ + fairness_weight_ · fairness_error_`` (with soft assignments, the relaxed energy).
+        ``objective_`` plus the weighted fairness errors of the clusters (with soft assignments, the relaxed energy).
     energy_history_ : ndarray of shape (n_iter_,)
         Energy after each outer iteration; it never rises.
     fairness_error_ : float
@@ -83,9 +95,13 @@ class FairKMeans(PrototypeClusterer):
     target_proportions_ : ndarray of shape (n_groups,)
         The target that was used.
     fairness_weight_ : float
-        The λ that was used.
+        The λ that was used; with a goal, the largest of ``cluster_weights_``.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        The weight of each cluster's fairness.
     fairness_goal_met_ : bool
-        Whether every cluster is within ``max_fairness_error``.
+        Whether the goal is met (with a fixed weight: whether every cluster is within ``max_fairness_error``).
+    polished_ : bool
+        Whether no move of a single point lowers the energy; False where polishing was off or cost the goal.
     n_iter_, n_sweeps_ : int
         Outer iterations of the chosen fit; passes over the point costs of all fits.
     stop_reason_ : StopReason
@@ -119,6 +135,9 @@ class FairKMeans(PrototypeClusterer):
         *,
         fairness_weight: float | str = "auto",
         max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
+        min_balance: float | None = None,
+        max_cost_increase: float | None = None,
+        bounds: Any = None,
         target_proportions: Any = None,
         solver: str = "dual",
         lipschitz: float = 2.0,
@@ -127,6 +146,7 @@ class FairKMeans(PrototypeClusterer):
         max_iter: int = 300,
         tol: float = 1e-4,
         assignments: str = "hard",
+        polish: bool | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -134,6 +154,9 @@ class FairKMeans(PrototypeClusterer):
         self.n_clusters = n_clusters
         self.fairness_weight = fairness_weight
         self.max_fairness_error = max_fairness_error
+        self.min_balance = min_balance
+        self.max_cost_increase = max_cost_increase
+        self.bounds = bounds
         self.target_proportions = target_proportions
         self.solver = solver
         self.lipschitz = lipschitz
@@ -142,9 +165,10 @@ class FairKMeans(PrototypeClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.assignments = assignments
+        self.polish = polish
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
-        return KMeansObjective(X)
+        return KMeansObjective(X, weights)

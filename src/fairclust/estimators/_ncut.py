@@ -19,6 +19,7 @@ from ..multilevel import Level
 from ..ncut_problem import MANY_LINKS, NCutProblem, open_graph
 from ..objectives import KMeansObjective, NCutObjective
 from ..problem import Problem, WeightedFit
+from ..search import Aim
 from ..seeding import starting_centers
 from ..sweep import InMemorySweep
 from ._base import FairClusterer, _say_if_slow
@@ -48,8 +49,16 @@ class FairNCut(FairClusterer):
         λ of the paper, a number ≥ 0; 0 is plain Ncut. Ncut is between 0 and n_clusters whatever the size of the graph,
         so weights from 1 to 100 are usual. "auto": the smallest λ found that meets ``max_fairness_error``.
     max_fairness_error : float, default=0.01
-        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. With a number
-        as ``fairness_weight`` it is only reported on, and must stay at its default.
+        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. 0 asks for
+        exact proportions: every count is the floor or the ceiling of its ideal share. With a number as
+        ``fairness_weight`` it is only reported on, and must stay at its default.
+    min_balance : float or None, default=None
+        Another goal: smallest ratio between two groups' counts in every cluster at or above this.
+    max_cost_increase : float or None, default=None
+        Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
+    bounds : float, dict or None, default=None
+        Another goal: each group's share in every cluster between a lower and an upper bound. A dict
+        {group: (lower, upper)}, or a number δ for (1 − δ)·target to target/(1 − δ).
     target_proportions : dict, array-like of shape (n_groups,) or None, default=None
         Wanted share of each group, by name or in sorted group order. None: the data's own shares.
     solver : {"dual", "bound"}, default="dual"
@@ -64,8 +73,9 @@ class FairNCut(FairClusterer):
     n_init : "auto" or int, default="auto"
         Number of starts; for "spectral", of coarse graphs, compared before they are refined. "auto": 4 coarse
         graphs (1 above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or callables.
-    refine : bool, default=True
-        Whether moves of single nodes and of coarse nodes follow the bound steps. False: the paper's method.
+    polish : bool or "auto", default="auto"
+        Whether moves of single nodes and of coarse nodes follow the bound steps. "auto" is True; False is the paper's
+        method.
     max_iter : int, default=300
         Most outer iterations per start.
     tol : float, default=1e-4
@@ -143,12 +153,15 @@ class FairNCut(FairClusterer):
         n_neighbors: int = 20,
         fairness_weight: float | str = "auto",
         max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
+        min_balance: float | None = None,
+        max_cost_increase: float | None = None,
+        bounds: Any = None,
         target_proportions: Any = None,
         solver: str = "dual",
         lipschitz: float = 2.0,
         init: Any = "spectral",
         n_init: int | str = "auto",
-        refine: bool = True,
+        polish: bool | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         assignments: str = "hard",
@@ -161,12 +174,15 @@ class FairNCut(FairClusterer):
         self.n_neighbors = n_neighbors
         self.fairness_weight = fairness_weight
         self.max_fairness_error = max_fairness_error
+        self.min_balance = min_balance
+        self.max_cost_increase = max_cost_increase
+        self.bounds = bounds
         self.target_proportions = target_proportions
         self.solver = solver
         self.lipschitz = lipschitz
         self.init = init
         self.n_init = n_init
-        self.refine = refine
+        self.polish = polish
         self.max_iter = max_iter
         self.tol = tol
         self.assignments = assignments
@@ -205,7 +221,11 @@ class FairNCut(FairClusterer):
 
     def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, list[FloatArray]]:
         """Check everything, build the graph, then put the parts together."""
-        checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
+        checks.check_goals(
+            self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
+        )
+        if self.polish not in (True, False, "auto"):
+            raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
         solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
         is_graph = checks.check_choice("affinity", self.affinity, ("nearest_neighbors", "precomputed")) == "precomputed"
         n_neighbors = checks.check_count("n_neighbors", self.n_neighbors)
@@ -237,14 +257,14 @@ class FairNCut(FairClusterer):
         else:
             starts = [self._labels(X, n_clusters, random_state) for _ in range(n_starts)]
         problem = NCutProblem(
-            NCutObjective(level.graph, unit=float(n_samples)),
-            InMemorySweep(build_layout(groups.codes, groups.n_groups), n_clusters, None, n_threads),
-            KLFairness(groups.target),
-            solver,
-            settings,
-            level,
-            tuple(openings),
-            is_refined=bool(self.refine),
+            objective=NCutObjective(level.graph),
+            sweep=InMemorySweep(build_layout(groups.codes, groups.n_groups), n_clusters, None, n_threads),
+            fairness=KLFairness(groups.target),
+            solver=solver,
+            settings=settings,
+            level=level,
+            openings=tuple(openings),
+            is_refined=bool(self.polish),
             seed=seed,
         )
         return problem, groups, starts
@@ -271,10 +291,14 @@ class FairNCut(FairClusterer):
         labels: IntArray = one_group.to_user_order(sweep.labels)
         return labels
 
-    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit, n_sweeps: int) -> None:
-        super()._store(problem, groups, fit, n_sweeps)
+    def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
+        """Nothing: every fit is polished already, and the search sees what that does."""
+        return fit, False
+
+    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit) -> None:
+        super()._store(problem, groups, fit)
         # Prices label points by costs; there are no costs for points outside the graph.
-        del self.prices_, self.temperature_
+        del self.prices_, self.temperature_, self.polished_
 
     def _store_parameters(self, parameters: FloatArray) -> None:
         """Nothing: the labels are the parameters."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from .._typing import FloatArray, IntArray
 from ..sweep import Answer, InMemorySweep, State
@@ -40,4 +40,13 @@ class Objective(Protocol):
 
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Positions (visiting order) of the points that their cluster serves worst, worst first."""
+        ...
+
+
+@runtime_checkable
+class Anchored(Protocol):
+    """An objective whose point costs bound it only while some points keep to their clusters: medoids."""
+
+    def anchors(self) -> IntArray | None:
+        """Positions (visiting order), one per cluster, of the points that must stay in it; −1 or None: none."""
         ...

@@ -25,11 +25,14 @@ class KMeansObjective:
     ----------
     X : ndarray of shape (n_samples, n_features)
         float32 or float64, C-contiguous, in the user's order.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
     """
 
-    def __init__(self, X: FloatArray) -> None:
+    def __init__(self, X: FloatArray, weights: FloatArray | None = None) -> None:
         self.X = X
-        self._variance = _mean_variance(X)
+        self._weights = weights
+        self._variance = _mean_variance(X, weights)
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Means of the clusters; an empty cluster's mean is zero."""
@@ -56,7 +59,8 @@ class KMeansObjective:
 
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on some rows only."""
-        return KMeansObjective(np.ascontiguousarray(self.X[rows]))
+        weights = None if self._weights is None else self._weights[rows]
+        return KMeansObjective(np.ascontiguousarray(self.X[rows]), weights)
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
@@ -95,11 +99,13 @@ class KMeansObjective:
         return np.ascontiguousarray(means, dtype=self.X.dtype)
 
 
-def _mean_variance(X: FloatArray) -> float:
+def _mean_variance(X: FloatArray, weights: FloatArray | None) -> float:
     """Mean over the features of their variance, in double precision and without a copy of X."""
-    mean = sum(X[rows].sum(axis=0, dtype=float) for rows in _slices(len(X))) / len(X)
-    squares = sum(((X[rows] - mean) ** 2).sum(axis=0) for rows in _slices(len(X)))
-    return float(np.mean(squares) / len(X))
+    w = np.broadcast_to(1.0, len(X)) if weights is None else weights
+    total = float(w.sum())
+    mean = sum(w[rows] @ X[rows] for rows in _slices(len(X))) / total
+    squares = sum(w[rows] @ (X[rows] - mean) ** 2 for rows in _slices(len(X)))
+    return float(np.mean(squares) / total)
 
 
 def _slices(n_rows: int) -> Iterator[slice]:

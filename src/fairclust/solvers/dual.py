@@ -34,14 +34,18 @@ _FAR = 15.0  # a warm start whose first step is longer starts cold instead
 _HALVINGS = 6
 _WEIGHT_GROWTH = 10.0
 _SETTLING = 5  # most steps on hard masses
-_LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in one step: small fair clusters would vanish
+_LARGEST_LOSS = (
+    0.75  # no cluster may lose more of its mass in one step or one cooling: small fair clusters would vanish
+)
+_SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Where a descent ended: the state, and the curvature at its last answer."""
+    """Where a descent ended: the state, and masses and curvature at its last answer."""
 
     state: State
+    masses: FloatArray
     curvature: FloatArray
 
 
@@ -88,17 +92,21 @@ class Dual:
         plain = sweep.assign(price)
         gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
         state = State(1.0 / (self.cooling[0] * gap), price)
+        floor = _SMALLEST_REST * plain.masses.sum(axis=1)
         found: _Found | None = None
         for grown in _growing(weight, gap * float(plain.masses.sum()) / sweep.n_clusters):
-            found = self._descend(sweep, fairness, grown, state)
+            found = self._descend(sweep, fairness, grown, state, floor=floor)
             assert found is not None
             state = found.state
         for share in self.cooling[1:]:
             scale = 1.0 / (share * gap)
-            state = State(scale, state.price * scale)
-            found = self._descend(sweep, fairness, weight, state)
+            cooler = self._descend(sweep, fairness, weight, State(scale, state.price * scale), floor=floor)
             assert found is not None
-            state = found.state
+            assert cooler is not None
+            # A large weight can make it pay to let a cluster vanish: its last points would be few and unfair.
+            if (cooler.masses.sum(axis=1) < (1.0 - _LARGEST_LOSS) * found.masses.sum(axis=1)).any():
+                break
+            found, state = cooler, cooler.state
         assert found is not None
         return found
 
@@ -122,7 +130,13 @@ class Dual:
         return Solution(found.state)
 
     def _descend(
-        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, state: State, longest: float = np.inf
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        weight: FloatArray,
+        state: State,
+        longest: float = np.inf,
+        floor: FloatArray | float = 0.0,
     ) -> _Found | None:
         """Newton steps at one temperature. None: the first step is longer than ``longest``, or leads nowhere."""
         short = _SHORT_COLD if longest == np.inf else _SHORT
@@ -142,8 +156,10 @@ class Dual:
                 tried = price + share * step
                 reply = sweep(State(scale, tried * scale), curvature=True)
                 reached = _free_energy(reply, tried, scale, fairness, weight)
-                kept = reply.masses.sum(axis=1) / answer.masses.sum(axis=1)
-                if reached <= energy - 1e-4 * share * fall and kept.min() > 1.0 - _LARGEST_LOSS:
+                sizes = reply.masses.sum(axis=1)
+                kept = sizes / answer.masses.sum(axis=1)
+                is_alive = (sizes > floor) | (sizes >= answer.masses.sum(axis=1))
+                if reached <= energy - 1e-4 * share * fall and kept.min() > 1.0 - _LARGEST_LOSS and is_alive.all():
                     break
                 share *= 0.5
             else:
@@ -152,7 +168,7 @@ class Dual:
                 break
             price, answer, energy = tried, reply, reached
         assert answer.curvature is not None
-        return _Found(State(scale, price * scale), answer.curvature)
+        return _Found(State(scale, price * scale), answer.masses, answer.curvature)
 
 
 def _growing(weight: FloatArray, first: float) -> list[FloatArray]:

@@ -1,0 +1,87 @@
+"""One pass over the points: nanoseconds per point, from 10⁴ to 10⁷ points, float32.
+
+Every measurement visits the same number of points (small sets are passed over many times), and the sizes take turns: so
+other programs and the clock's grain disturb all sizes alike.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from fairclust._core import is_compiled, kernels
+from fairclust.groups import encode_groups
+from fairclust.layout import build_layout
+from fairclust.objectives import KMeansObjective
+from fairclust.sweep import InMemorySweep, State
+
+from ..context import Context
+from ..datasets import Dataset, census_like_name
+from ..measure import time_interleaved
+from ..records import Claim, SuiteResult
+
+_REPEATS = 7
+_LIMIT = 1.15
+
+Passes = dict[str, Callable[[], object]]
+"""Kernel → one pass of it over the points."""
+
+
+def run(context: Context, result: SuiteResult) -> None:
+    sizes = [10**4, 10**5, 10**6] if context.quick else [10**4, 10**5, 10**6, 10**7]
+    result.notes.append(
+        f"Best of {_REPEATS} repeats of {sizes[-1]:,} points each; census-like data, 25 features, K=20, J=2, float32, "
+        f"{'compiled' if is_compiled else 'NumPy'} kernels. spread: dearest over cheapest size."
+    )
+    dataset = context.load(census_like_name(sizes[-1]))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for n_threads in sorted({1, cores}):
+        costs = _costs({n_samples: _passes(dataset, n_samples, n_threads) for n_samples in sizes})
+        for n_samples in sizes:
+            by_kernel = {f"{kernel} ns": cost[n_samples] for kernel, cost in costs.items()}
+            result.rows.append({"threads": n_threads, "points": n_samples} | by_kernel)
+        spreads = {kernel: max(cost.values()) / min(cost.values()) for kernel, cost in costs.items()}
+        result.rows.append({"threads": n_threads, "points": "spread"} | {f"{k} ns": v for k, v in spreads.items()})
+        what = f"sweep, {n_threads} threads: cost per point, dearest over cheapest of {sizes[0]:,} to {sizes[-1]:,}"
+        result.claims.append(Claim(what, spreads["sweep"], _LIMIT))
+        context.say(
+            f"  {n_threads} threads: " + ", ".join(f"{kernel} {value:.2f}" for kernel, value in spreads.items())
+        )
+
+
+def _costs(passes: dict[int, Passes]) -> dict[str, dict[int, float]]:
+    """Nanoseconds per point of each kernel, by number of points."""
+    largest = max(passes)
+    costs = {}
+    for kernel in passes[largest]:
+        functions = {str(size): partial(_repeat, largest // size, passes[size][kernel]) for size in passes}
+        times = time_interleaved(functions, _REPEATS, warm_up=1)
+        costs[kernel] = {size: times[str(size)].best / (largest // size * size) * 1e9 for size in passes}
+    return costs
+
+
+def _repeat(count: int, function: Callable[[], object]) -> None:
+    for _ in range(count):
+        function()
+
+
+def _passes(dataset: Dataset, n_samples: int, n_threads: int) -> Passes:
+    """Every kernel over the first rows of a data set."""
+    X = dataset.X[:n_samples]
+    groups = encode_groups(dataset.groups[:n_samples])
+    sweep = InMemorySweep(build_layout(groups.codes, groups.n_groups), dataset.n_clusters, n_threads=n_threads)
+    objective = KMeansObjective(X)
+    centers = dataset.start(0).centers
+    objective.fill(sweep, centers)
+    price = np.random.default_rng(0).normal(scale=0.05, size=(dataset.n_clusters, groups.n_groups))
+    state = State(20.0, 20.0 * price)
+    return {
+        "distances": lambda: objective.fill(sweep, centers),
+        "sweep": lambda: sweep(state),
+        "sweep with curvature": lambda: sweep(state, curvature=True),
+        "assign": lambda: sweep.assign(price),
+        "label sums": lambda: kernels.label_sums(sweep.plan, X, sweep.labels, None, sweep.n_clusters, n_threads),
+    }

@@ -1,0 +1,165 @@
+"""The commands and their options. What they do is in the modules beside this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .auditing import run_audit
+from .demo import run_demo
+from .fit import Method, Source, Wanted, run_fit
+from .screen import guarded, say
+from .summary import parse_target
+
+app = typer.Typer(
+    name="fairclust",
+    help="Fair clustering: clusters whose make-up by group matches a target. "
+    "'Fair' means proportional representation in every cluster, and nothing more.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+File = Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file, one row per person.", metavar="FILE")]
+Sensitive = Annotated[
+    str, typer.Option("--sensitive", help="Column with the groups; with several (a,b) each combination is a group.")
+]
+Clusters = Annotated[int, typer.Option("-k", "--clusters", help="Number of clusters.")]
+Features = Annotated[
+    str | None, typer.Option(help="Columns to cluster by: a,b,c. Without it: every numeric column that makes sense.")
+]
+Encode = Annotated[
+    str | None, typer.Option(help="Text columns to turn into 0/1 features, one per value: a,b, or 'all'.")
+]
+Exclude = Annotated[str | None, typer.Option(help="Columns not to cluster by: a,b.")]
+Missing = Annotated[
+    str, typer.Option(help="Rows with missing values: 'error', 'drop' (they get no cluster) or 'impute'.")
+]
+Standardize = Annotated[
+    bool, typer.Option("--standardize/--no-standardize", help="Give every feature mean 0 and variance 1.")
+]
+Objective = Annotated[str, typer.Option(help="kmeans, kmedian or ncut.")]
+Target = Annotated[
+    list[str] | None, typer.Option(help="Wanted shares: F=0.5,M=0.5. Without it: each group's share of all rows.")
+]
+Goal = Annotated[
+    float | None,
+    typer.Option(help="Largest fairness error, KL(target ‖ shares), allowed in any cluster; 0.01 if nothing is given."),
+]
+Seed = Annotated[int, typer.Option(help="Seed: the same seed gives the same clusters.")]
+Starts = Annotated[int | None, typer.Option("--n-init", help="Number of starts; the best is kept.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads; all cores without it. The clusters do not depend on it.")]
+Delimiter = Annotated[str | None, typer.Option(help="What separates cells: , ; | or tab. Found out without it.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of the text, such as cp1252. Found out without it.")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal sign, . or a comma. Found out without it.")]
+Report = Annotated[Path | None, typer.Option(help="Where a report for the browser goes, as one HTML file.")]
+Suppress = Annotated[float | None, typer.Option(help="For privacy: do not show counts below this (5 is usual).")]
+Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout, and nothing else there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        say(f"fairclust {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _fairclust(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@guarded
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Directory for the picture.")] = Path("demo"),
+    debug: Debug = False,
+) -> None:
+    """Fair clustering on built-in data: no file, no network, a picture at the end."""
+    run_demo(out)
+
+
+@app.command()
+@guarded
+def fit(
+    file: File,
+    sensitive: Sensitive,
+    clusters: Clusters,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv, .parquet.")
+    ] = None,
+    report: Report = None,
+    features: Features = None,
+    encode: Encode = None,
+    exclude: Exclude = None,
+    missing: Missing = "error",
+    standardize: Standardize = True,
+    objective: Objective = "kmeans",
+    fairness_weight: Annotated[
+        float | None, typer.Option(help="λ of the paper, instead of --max-fairness-error. 0 is plain clustering.")
+    ] = None,
+    max_fairness_error: Goal = None,
+    target: Target = None,
+    label_column: Annotated[str, typer.Option(help="Name of the new column.")] = "cluster",
+    soft: Annotated[bool, typer.Option("--soft", help="Also write how much each row belongs to each cluster.")] = False,
+    compare: Annotated[
+        bool | None,
+        typer.Option("--compare/--no-compare", help="Also cluster without fairness. Default: up to 200,000 rows."),
+    ] = None,
+    seed: Seed = 0,
+    n_init: Starts = None,
+    max_iter: Annotated[int, typer.Option(help="Most outer iterations.")] = 300,
+    jobs: Jobs = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    suppress_below: Suppress = None,
+    json: Json = False,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Cluster the rows of a file, with every group's share of each cluster near its target."""
+    run_fit(
+        Source(file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal),
+        Method(
+            clusters, objective, fairness_weight, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs
+        ),
+        Wanted(out, report, label_column, soft, compare, suppress_below, json, force),
+    )
+
+
+@app.command()
+@guarded
+def audit(
+    file: File,
+    sensitive: Sensitive,
+    labels: Annotated[str, typer.Option(help="Column with the clusters, from any algorithm.")] = "cluster",
+    target: Target = None,
+    missing: Annotated[str, typer.Option(help="Rows without a cluster or group: 'error' or 'drop'.")] = "error",
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    suppress_below: Suppress = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Report how each group is represented in each cluster of a file."""
+    run_audit(
+        file,
+        labels=labels,
+        sensitive=sensitive,
+        target=parse_target(target),
+        missing=missing,
+        suppress_below=suppress_below,
+        as_json=json,
+        delimiter=delimiter,
+        encoding=encoding,
+    )

@@ -1,0 +1,62 @@
+"""``fairclust audit``: the make-up of clusters that are in a file already, from any algorithm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars
+
+from ..audit import audit
+from ..errors import InvalidInputError
+from ..groups import to_column
+from .columns import _without_markers, names_in, read_groups
+from .screen import note
+from .summary import audit_as_json, print_json, show_audit
+from .tables import Table, read_table
+
+
+def run_audit(
+    file: Path,
+    *,
+    labels: str,
+    sensitive: str,
+    target: dict[str, float] | None,
+    missing: str,
+    suppress_below: float | None,
+    as_json: bool,
+    delimiter: str | None,
+    encoding: str | None,
+) -> None:
+    """Read the two columns and report on them."""
+    table = read_table(file, delimiter=delimiter, encoding=encoding)
+    table.check_columns([labels], "--labels")
+    groups, remarks = read_groups(table, names_in(sensitive, table))
+    clusters = _without_markers(table.frame[labels])
+    gaps = groups.is_null() | clusters.is_null()
+    n_gaps = int(gaps.sum())
+    if n_gaps and missing == "error":
+        raise InvalidInputError(
+            f"{n_gaps} of {table.frame.height} rows have no cluster or no group. "
+            "Add --missing drop to leave these rows out."
+        )
+    if n_gaps == table.frame.height:
+        raise InvalidInputError(f"no row of {file.name} has both a cluster and a group.")
+    if n_gaps:
+        groups, clusters = groups.filter(~gaps), clusters.filter(~gaps)
+    report = audit(
+        to_column(clusters, "labels"), to_column(groups), target_proportions=target, suppress_below=suppress_below
+    )
+    for remark in [*remarks, *_doubts(table, labels, len(report.sizes))]:
+        note(remark)
+    if n_gaps:
+        note(f"{n_gaps} of {table.frame.height} rows have no cluster or no group and were left out.")
+    if as_json:
+        print_json(audit_as_json(report))
+    else:
+        show_audit(report, f"Fairness audit of {file.name}: {report.n_samples} rows, {len(report.sizes)} clusters")
+
+
+def _doubts(table: Table, labels: str, n_clusters: int) -> list[str]:
+    if table.frame[labels].dtype in (polars.Float32, polars.Float64) or n_clusters > max(50, table.frame.height // 10):
+        return [f"column {labels!r} has {n_clusters} different values: is it the column of the clusters?"]
+    return []

@@ -1,0 +1,345 @@
+"""From the columns of a file to numbers: which are features, how text and gaps become numbers. Every choice is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars
+
+from .._typing import AnyArray, FloatArray
+from ..datasets._preprocessing import feature_moments
+from ..errors import InvalidInputError
+from .screen import shown
+from .tables import Table
+
+MISSING_POLICIES = ("error", "drop", "impute")
+
+_MARKERS = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")  # what people write for "no value"
+_ID_NAME = re.compile(r"(^|[\W_])(id|key|index|row|nr|uuid)([\W_]|$)|[a-z]I[dD]$", re.IGNORECASE)
+_MOST_CATEGORIES = 100
+_MANY_GROUPS = 20
+_JOINED_BY = " / "
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns become features, and why the others do not."""
+
+    numeric: tuple[str, ...]
+    encoded: tuple[str, ...]
+    ignored: dict[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Numbers ready to be clustered.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_used, n_features)
+    feature_names : list of str
+    raw_means, raw_stds : ndarray of shape (n_features,)
+        Centre and spread before standardisation: what turns X back into the file's units.
+    used : ndarray of shape (n_rows,), bool
+        Rows that take part.
+    remarks : tuple of str
+        What was done, in sentences.
+    """
+
+    X: FloatArray
+    feature_names: list[str]
+    raw_means: FloatArray
+    raw_stds: FloatArray
+    used: AnyArray
+    remarks: tuple[str, ...]
+
+
+def names_in(text: str | None, table: Table) -> list[str]:
+    """Split a list of columns; a name that has a comma of its own is taken whole where the file has it."""
+    if text is None:
+        return []
+    if text in table.column_names:
+        return [text]
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def choose_features(
+    table: Table, *, features: str | None, encode: str | None, exclude: str | None, sensitive: Sequence[str]
+) -> Choice:
+    """Choose the features: those asked for, or every numeric column that is not sensitive, constant or an id.
+
+    Parameters
+    ----------
+    table : Table
+    features, encode, exclude : str or None
+        Lists of columns as typed; ``encode`` may be "all".
+    sensitive : sequence of str
+        The sensitive columns: never chosen automatically.
+    """
+    asked, left_out = names_in(features, table), names_in(exclude, table)
+    coded = _text_columns(table, sensitive, left_out, asked) if encode == "all" else names_in(encode, table)
+    table.check_columns(asked, "--features")
+    table.check_columns(left_out, "--exclude")
+    table.check_columns(coded, "--encode")
+    if asked:
+        chosen = _as_asked(table, [*asked, *(name for name in coded if name not in asked)], coded, sensitive)
+    else:
+        chosen = _automatic(table, coded, sensitive, left_out)
+    if not chosen.numeric and not chosen.encoded:
+        raise InvalidInputError(_no_feature(table, chosen.ignored))
+    return chosen
+
+
+def read_groups(table: Table, sensitive: Sequence[str]) -> tuple[polars.Series, tuple[str, ...]]:
+    """Give the group of every row (null: missing) and what is worth knowing about it."""
+    table.check_columns(sensitive, "--sensitive")
+    remarks = []
+    columns = [_without_markers(table.frame[name]) for name in sensitive]
+    if len(columns) == 1:
+        groups = columns[0]
+        if groups.dtype.is_float():
+            groups = groups.fill_nan(None)
+    else:
+        groups = table.frame.select(
+            polars.concat_str(
+                [c.cast(polars.String).alias(str(i)) for i, c in enumerate(columns)], separator=_JOINED_BY
+            )
+        ).to_series()
+        remarks.append(f"Each combination of {_listed(sensitive)} is one group.")
+    n_groups = groups.drop_nulls().n_unique()
+    if n_groups == 0:
+        raise InvalidInputError(f"column {sensitive[0]!r} (--sensitive) has no value in any row.")
+    if n_groups > max(_MANY_GROUPS, 1):
+        remarks.append(
+            f"{_listed(sensitive)} has {n_groups} different values, and each is a group of its own. "
+            "If these are ages or amounts, make a column of a few ranges first."
+        )
+    if n_groups > table.frame.height // 2 and n_groups > _MANY_GROUPS:
+        raise InvalidInputError(
+            f"{_listed(sensitive)} (--sensitive) has {n_groups} different values in {table.frame.height} rows, so most "
+            "groups are one person. Choose a column with a few groups."
+        )
+    return groups, tuple(remarks)
+
+
+def prepare(table: Table, choice: Choice, groups: polars.Series, *, missing: str, standardize: bool) -> Prepared:
+    """Turn the chosen columns into numbers.
+
+    Parameters
+    ----------
+    table : Table
+    choice : Choice
+    groups : polars.Series
+        Group of every row; null where it is missing.
+    missing : {"error", "drop", "impute"}
+        What becomes of rows with gaps.
+    standardize : bool
+        Whether every feature is given mean 0 and variance 1.
+    """
+    columns = [c for c in (_as_numbers(table.frame[name]) for name in choice.numeric) if c is not None]
+    coded = [_without_markers(table.frame[name]).cast(polars.String) for name in choice.encoded]
+    gaps = {c.name: c.is_null().to_numpy() for c in [*columns, *coded] if c.null_count()}
+    no_group = groups.is_null().to_numpy()
+    used, remarks = _rows_to_use(table, gaps, no_group, missing)
+    if missing == "impute" and gaps:
+        columns = [c.fill_null(c.median()) if c.null_count() else c for c in columns]
+        coded = [c.fill_null(c.drop_nulls().mode().sort()[0]) if c.null_count() else c for c in coded]
+    names = [c.name for c in columns]
+    categories = [(c, c.filter(polars.Series(used)).unique().drop_nulls().sort().to_list()) for c in coded]
+    for column, values in categories:
+        if len(values) > _MOST_CATEGORIES:
+            raise InvalidInputError(
+                f"column {column.name!r} (--encode) has {len(values)} different values; at most {_MOST_CATEGORIES} can "
+                "be encoded. Group them in the file first, or leave the column out."
+            )
+        names += [f"{column.name}={value}" for value in values]
+    X = np.empty((int(used.sum()), len(names)), dtype=np.float32 if standardize else np.float64)
+    means, stds = np.zeros(len(names)), np.ones(len(names))
+    whole = bool(used.all())
+
+    def put(i: int, values: AnyArray) -> None:
+        values = values if whole else values[used]
+        moments = feature_moments(values.astype(np.float64, copy=False)[:, None])
+        means[i], stds[i] = moments.mean[0], moments.std[0]
+        X[:, i] = (values - means[i]) / stds[i] if standardize else values
+
+    for i, column in enumerate(columns):
+        put(i, column.to_numpy())
+    i = len(columns)
+    for column, values in categories:
+        for value in values:
+            put(i, (column == value).fill_null(False).to_numpy().astype(np.float64))
+            i += 1
+    remarks.append(
+        "Features are standardised: each gets mean 0 and variance 1 (--no-standardize turns this off)."
+        if standardize
+        else "Features are taken as they are (--no-standardize): those with large values weigh more."
+    )
+    return Prepared(X, names, means, stds, used, tuple(remarks))
+
+
+def _as_asked(table: Table, asked: Sequence[str], coded: Sequence[str], sensitive: Sequence[str]) -> Choice:
+    numeric, remarks = [], []
+    for name in asked:
+        if name in sensitive:
+            remarks.append(
+                f"{shown(name)} is both sensitive and a feature: people of one group are then also close to each other."
+            )
+        if name in coded:
+            continue
+        if _as_numbers(table.frame[name]) is None:
+            raise InvalidInputError(
+                f"column {name!r} (--features) holds {_kind(table.frame[name])}, and features must be numbers. "
+                f"Add --encode {name} to turn each of its values into a 0/1 feature, or leave it out."
+            )
+        reason = _unusual(table.frame[name])
+        if reason:
+            remarks.append(f"{shown(name)} is {reason}; as a feature it means little.")
+        numeric.append(name)
+    return Choice(tuple(numeric), tuple(coded), {}, tuple(remarks))
+
+
+def _automatic(table: Table, coded: Sequence[str], sensitive: Sequence[str], left_out: Sequence[str]) -> Choice:
+    numeric: list[str] = []
+    ignored: dict[str, str] = {}
+    for name in table.column_names:
+        if name in coded or name in left_out:
+            continue
+        if name in sensitive:
+            ignored[name] = "sensitive"
+            continue
+        column = table.frame[name]
+        reason = _unusual(column)
+        if _as_numbers(column) is None:
+            ignored[name] = reason or _kind(column)
+        elif reason:
+            ignored[name] = reason
+        else:
+            numeric.append(name)
+    remarks = [f"{shown(name)} is both sensitive and a feature (--encode)." for name in coded if name in sensitive]
+    return Choice(tuple(numeric), tuple(coded), ignored, tuple(remarks))
+
+
+def _text_columns(table: Table, sensitive: Sequence[str], left_out: Sequence[str], asked: Sequence[str]) -> list[str]:
+    return [
+        name
+        for name in (asked or table.column_names)
+        if name not in sensitive
+        and name not in left_out
+        and _kind(table.frame[name]) == "text"
+        and _as_numbers(table.frame[name]) is None
+        and not _unusual(table.frame[name])
+        and table.frame[name].n_unique() <= _MOST_CATEGORIES
+    ]
+
+
+def _unusual(column: polars.Series) -> str | None:
+    """Say why a column is no use as a feature: no value, one value, or a number that only names the row."""
+    values = _without_markers(column).drop_nulls()
+    n_rows = len(values)
+    if n_rows == 0:
+        return "empty"
+    if values[0] == values[-1] and values.n_unique() == 1:
+        return "constant"
+    if n_rows < 10 or column.dtype.is_float() or not (column.dtype.is_integer() or _kind(column) == "text"):
+        return None
+    first = values.head(1000)
+    if first.n_unique() < len(first) or values.n_unique() < n_rows:
+        return None
+    if _kind(column) == "text":
+        return "an id (every row has its own value)"
+    counts_up = int(values.max()) - int(values.min()) == n_rows - 1  # type: ignore[arg-type]
+    return "an id (every row has its own value)" if counts_up or _ID_NAME.search(column.name) else None
+
+
+def _as_numbers(column: polars.Series) -> polars.Series | None:
+    """Give the column as numbers with nulls for gaps; None where it does not hold numbers."""
+    kind = column.dtype
+    if kind == polars.Boolean:
+        return column.cast(polars.Float64)
+    if kind.is_numeric():
+        numbers = column.cast(polars.Float64)
+        return numbers.set(~numbers.is_finite().fill_null(True), None)
+    if kind == polars.String:
+        values = _without_markers(column)
+        numbers = values.str.strip_chars().cast(polars.Float64, strict=False)
+        if numbers.null_count() == values.null_count() and numbers.null_count() < len(numbers):
+            return numbers.set(~numbers.is_finite().fill_null(True), None)
+    return None
+
+
+def _without_markers(column: polars.Series) -> polars.Series:
+    """Turn what people write for "no value" into nulls, in columns of text."""
+    if column.dtype in (polars.Categorical, polars.Enum):
+        column = column.cast(polars.String)
+    if column.dtype != polars.String:
+        return column
+    is_marker = column.str.strip_chars().str.to_lowercase().is_in(_MARKERS).fill_null(True)
+    return column.set(is_marker, None) if is_marker.any() else column
+
+
+def _kind(column: polars.Series) -> str:
+    if column.dtype in (polars.String, polars.Categorical, polars.Enum):
+        return "text"
+    if column.dtype.is_temporal():
+        return "dates or times"
+    return "numbers" if column.dtype.is_numeric() or column.dtype == polars.Boolean else "values of a nested type"
+
+
+def _rows_to_use(
+    table: Table, gaps: dict[str, AnyArray], no_group: AnyArray, missing: str
+) -> tuple[AnyArray, list[str]]:
+    n_rows = table.frame.height
+    has_gap = np.zeros(n_rows, dtype=bool)
+    for rows in gaps.values():
+        has_gap |= rows
+    if not has_gap.any() and not no_group.any():
+        return np.ones(n_rows, dtype=bool), []
+    where = _where(gaps, no_group)
+    if missing == "error":
+        n_gaps = int((has_gap | no_group).sum())
+        raise InvalidInputError(
+            f"{n_gaps} of {n_rows} rows have missing values ({where}). Add --missing drop to leave these rows out, or "
+            "--missing impute to fill features with their median or most frequent value."
+        )
+    if missing == "impute":
+        if no_group.any():
+            raise InvalidInputError(
+                f"{int(no_group.sum())} of {n_rows} rows have no group, and a group cannot be guessed. "
+                "Use --missing drop, or give these rows a group of their own in the file."
+            )
+        filled = f"Missing values were filled with the median or the most frequent value ({where})."
+        return np.ones(n_rows, dtype=bool), [filled]
+    used = ~(has_gap | no_group)
+    if not used.any():
+        raise InvalidInputError(
+            f"every row of {table.path.name} has a missing value ({where}), so --missing drop leaves none. "
+            "Leave out the columns with gaps (--exclude), or use --missing impute."
+        )
+    n_dropped = int((~used).sum())
+    return used, [f"{n_dropped} of {n_rows} rows have missing values and were left out ({where})."]
+
+
+def _where(gaps: dict[str, AnyArray], no_group: AnyArray) -> str:
+    counts = sorted(((int(rows.sum()), shown(name)) for name, rows in gaps.items()), reverse=True)
+    listed = [f"{name}: {count}" for count, name in counts[:4]]
+    if len(counts) > 4:
+        listed.append(f"{len(counts) - 4} more columns")
+    if no_group.any():
+        listed.append(f"group: {int(no_group.sum())}")
+    return ", ".join(listed)
+
+
+def _no_feature(table: Table, ignored: dict[str, str]) -> str:
+    why = ", ".join(f"{shown(name)} is {reason}" for name, reason in list(ignored.items())[:6])
+    text = [name for name, reason in ignored.items() if reason == "text"]
+    way_out = f"Add --encode {text[0]} to use text." if text else "Name columns with --features."
+    return f"{table.path.name} has no numeric column to cluster by{f' ({why})' if why else ''}. {way_out}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(shown(name) for name in names)

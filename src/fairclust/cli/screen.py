@@ -1,0 +1,101 @@
+"""What reaches the terminal: results on stdout, notes and errors on stderr, one exit code per kind of ending."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import ParamSpec
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import FairclustError, FairclustWarning, InvalidInputError
+
+RUN_FAILED = 1
+INPUT_WRONG = 2
+
+_LONGEST_NAME = 40
+
+Parameters = ParamSpec("Parameters")
+
+
+def say(text: str = "", *, style: str = "") -> None:
+    """Print one paragraph of results; never read as markup."""
+    Console(highlight=False).print(Text(text, style=style))
+
+
+def note(text: str, *, style: str = "") -> None:
+    """Print a remark on stderr, so that stdout holds results only."""
+    Console(stderr=True, highlight=False).print(Text(text, style=style))
+
+
+def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Text | str]]) -> None:
+    """Print a table; the first column is left-aligned, the others are numbers."""
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False)
+    for i, name in enumerate(header):
+        table.add_column(Text(name), justify="left" if i == 0 else "right")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    Console(highlight=False).print(table)
+
+
+def shown(name: object) -> str:
+    """Fit a name from the data in one line of a terminal: no control characters, and not too long."""
+    text = str(name)
+    text = text if text.isprintable() and text.strip() else repr(text)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def percent(share: float) -> str:
+    """Write a share as people read it."""
+    return f"{100 * share:.1f} %"
+
+
+@contextmanager
+def told_warnings(*, silent: bool = False) -> Iterator[None]:
+    """Turn the library's warnings into notes (``silent``: drop them); a file name and line help nobody here."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FairclustWarning)
+        yield
+    for warning in [] if silent else caught:
+        if issubclass(warning.category, FairclustWarning):
+            note(f"Note: {warning.message}", style="yellow")
+
+
+def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Turn what a command raises into one sentence and an exit code; ``--debug`` adds the traceback."""
+
+    @functools.wraps(command)
+    def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            note("Stopped. Nothing was written.", style="red")
+            raise typer.Exit(130) from None
+        except Exception as error:
+            if kwargs.get("debug"):
+                traceback.print_exc(file=sys.stderr)
+            note(f"Error: {_sentence(error)}", style="red")
+            raise typer.Exit(INPUT_WRONG if isinstance(error, InvalidInputError) else RUN_FAILED) from None
+
+    return run
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, FairclustError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory. Use fewer rows (a random sample of the file), fewer features or fewer clusters."
+    if isinstance(error, OSError) and error.strerror:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror}{where}."
+    return f"{type(error).__name__}: {error}. Run again with --debug to see where."

@@ -1,0 +1,97 @@
+"""What a run says in the end: the make-up of the clusters as a table, and the same for scripts as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ..audit import AuditReport, _cells, _Hidden, _sentences
+from ..errors import InvalidInputError
+from .screen import say, show_table, shown
+
+_MOST_ROWS = 40
+
+
+def parse_target(texts: list[str] | None) -> dict[str, float] | None:
+    """Read ``F=0.5,M=0.5`` (also ``F=50%``; the option may be repeated).
+
+    Parameters
+    ----------
+    texts : list of str or None
+        What was typed after each ``--target``.
+    """
+    if not texts:
+        return None
+    shares: dict[str, float] = {}
+    for part in ",".join(texts).split(","):
+        name, found, share = part.strip().rpartition("=")
+        match = re.fullmatch(r"\s*(\d*\.?\d+(?:[eE][+-]?\d+)?)\s*(%?)\s*", share)
+        if not found or match is None:
+            raise InvalidInputError(f"--target has {part.strip()!r}, which is not group=share. Write F=0.5,M=0.5.")
+        if name in shares:
+            raise InvalidInputError(f"--target names group {name!r} twice.")
+        shares[name.strip()] = float(match[1]) / (100 if match[2] else 1)
+    return shares
+
+
+def show_audit(report: AuditReport, title: str) -> None:
+    """Print the make-up of the clusters and what is worth saying about it."""
+    hidden = _Hidden.of(report.composition, report.suppress_below)
+    header, *rows = _cells(report.composition, hidden)
+    if len(rows) > _MOST_ROWS + 2:
+        worst = np.sort(np.argsort(-report.fairness_errors, kind="stable")[:_MOST_ROWS])
+        rows = [*(rows[k] for k in worst), *rows[-2:]]
+        title += f" (the {_MOST_ROWS} clusters furthest from the target)"
+    show_table(title, header, rows)
+    for sentence in _sentences(report, hidden):
+        say(sentence)
+
+
+def audit_as_json(report: AuditReport) -> dict[str, Any]:
+    """Give the audit as plain values; where counts are suppressed, they and what gives them away are null."""
+    found = report.to_dict()
+    if report.suppress_below is None:
+        return found
+    hidden = _Hidden.of(report.composition, report.suppress_below)
+    for k, cluster in enumerate(found["clusters"]):
+        cells = hidden.cells[k]
+        for key in ("counts", "proportions", "deviations"):
+            cluster[key] = [None if hide else value for value, hide in zip(cluster[key], cells, strict=True)]
+        if hidden.sizes[k]:
+            cluster["size"] = None
+        if hidden.rows[k]:
+            cluster["fairness_error"] = cluster["balance"] = None
+    if hidden.any:
+        found |= {"fairness_error": None, "max_fairness_error": None, "balance": None}
+    if hidden.totals.any():
+        found["data_balance"] = None
+        found["target_proportions"] = [
+            None if hide else share for share, hide in zip(found["target_proportions"], hidden.totals, strict=True)
+        ]
+    found["suppress_below"] = report.suppress_below
+    return found
+
+
+def print_json(summary: dict[str, Any]) -> None:
+    """Print one JSON document on stdout, with null where a number is not finite."""
+    print(json.dumps(_finite(summary), ensure_ascii=False, indent=2))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def listed(names: list[str] | tuple[str, ...], most: int = 8) -> str:
+    """Join names for a sentence; long lists are cut."""
+    text = ", ".join(shown(name) for name in names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"

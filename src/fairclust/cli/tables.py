@@ -1,0 +1,263 @@
+"""Files of rows in and out: CSV, TSV and Parquet, read by polars. Knows nothing of clusters."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import difflib
+import gzip
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars
+
+from ..errors import FairclustError, InvalidInputError
+from ..report._files import atomic
+
+_HEAD = 1 << 18  # bytes looked at to learn how a text file is written
+_DELIMITERS = (",", ";", "\t", "|")
+_DELIMITER_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "space": " "}
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_FOREIGN = (
+    (b"PK\x03\x04", "a zip archive or an Excel workbook. Save the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook. Save the sheet as CSV"),
+    (b"%PDF", "a PDF. Export the table as CSV"),
+    (b"\x89PNG", "a picture"),
+)
+_POINT = re.compile(r"[+-]?\d+\.\d+")
+_COMMA = re.compile(r"[+-]?\d+,\d+")
+_LEADING_ZERO = re.compile(r"[+-]?0\d+")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written."""
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal_comma: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file, and how they were written (None: Parquet)."""
+
+    path: Path
+    frame: polars.DataFrame
+    dialect: Dialect | None
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, in the file's order."""
+        return self.frame.columns
+
+    def check_columns(self, names: Sequence[str], argument: str) -> None:
+        """Every name must be a column; a wrong one brings a suggestion."""
+        for name in names:
+            if name not in self.column_names:
+                raise InvalidInputError(f"column {name!r} ({argument}) is not in {self.path.name}. {self._hint(name)}")
+
+    def _hint(self, name: str) -> str:
+        lowered = {column.lower(): column for column in self.column_names}
+        close = difflib.get_close_matches(name.lower(), lowered, n=1)
+        if close:
+            return f"Did you mean {lowered[close[0]]!r}?"
+        listed = ", ".join(repr(column) for column in self.column_names[:12])
+        more = len(self.column_names) - 12
+        return f"Its columns are {listed}{f' and {more} more' if more > 0 else ''}."
+
+
+def read_table(
+    path: Path, *, delimiter: str | None = None, encoding: str | None = None, decimal: str | None = None
+) -> Table:
+    """Read a CSV, TSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; ``.gz`` is unpacked on the way.
+    delimiter, encoding, decimal : str or None
+        How the text is written. None: found out from the file's beginning.
+
+    Returns
+    -------
+    table : Table
+    """
+    head = _head_of(path)
+    try:
+        if head.startswith(b"PAR1"):
+            frame, dialect = polars.read_parquet(path, glob=False), None
+        else:
+            dialect = _dialect(path, head, delimiter, encoding, decimal)
+            frame = _read_text(path, head, dialect)
+    except (polars.exceptions.PolarsError, UnicodeError, LookupError) as error:
+        raise InvalidInputError(f"{path.name} could not be read as a table: {_first_line(error)}") from error
+    if not frame.width or not frame.height:
+        raise InvalidInputError(f"{path.name} has {frame.height} rows below its header. Give a file with data.")
+    return Table(path, frame, dialect)
+
+
+def write_table(frame: polars.DataFrame, path: Path, like: Dialect | None) -> None:
+    """Write rows as Parquet (``.parquet``, ``.pq``), TSV (``.tsv``, ``.tab``) or CSV, in UTF-8, whole or not at all.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    path : Path
+        Its suffix says the format.
+    like : Dialect or None
+        How the input was written; CSV keeps its delimiter and decimal sign.
+    """
+    like = like or Dialect()
+    try:
+        with atomic(path) as temporary:
+            if is_parquet(path):
+                frame.write_parquet(temporary)
+                return
+            separator = "\t" if path.suffix.lower() in (".tsv", ".tab") else like.delimiter
+            decimal_comma = like.decimal_comma and separator != ","
+            frame.write_csv(temporary, separator=separator, decimal_comma=decimal_comma)
+    except polars.exceptions.PolarsError as error:
+        raise FairclustError(f"{path} could not be written: {_first_line(error)}") from error
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file of this name is written as Parquet."""
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _head_of(path: Path) -> bytes:
+    if path.is_dir():
+        raise InvalidInputError(f"{path} is a directory. Give a CSV, TSV or Parquet file.")
+    if not path.exists():
+        raise InvalidInputError(f"{path} does not exist. {_similar_file(path)}")
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if _is_gzip(head):
+        with gzip.open(path) as file:
+            head = file.read(_HEAD)
+    if not head.strip():
+        raise InvalidInputError(f"{path.name} is empty. Give a file with a header and rows.")
+    for magic, what in _FOREIGN:
+        if head.startswith(magic):
+            raise InvalidInputError(f"{path.name} is {what}; CSV, TSV and Parquet can be read.")
+    is_wide = any(head.startswith(mark) for mark, name in _BYTE_ORDER_MARKS if name != "utf-8-sig")
+    if b"\x00" in head and not head.startswith(b"PAR1") and not is_wide:
+        raise InvalidInputError(f"{path.name} is a binary file. CSV, TSV and Parquet can be read.")
+    return head
+
+
+def _similar_file(path: Path) -> str:
+    try:
+        names = [file.name for file in path.parent.iterdir() if file.is_file()]
+    except OSError:
+        names = []
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return f"Did you mean {path.parent / close[0]}?" if close else "Check the path."
+
+
+def _dialect(path: Path, head: bytes, delimiter: str | None, encoding: str | None, decimal: str | None) -> Dialect:
+    encoding = _encoding(head, encoding)
+    # The beginning may end inside a character.
+    lines = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head).splitlines()
+    lines = lines[:-1] if len(head) == _HEAD and len(lines) > 1 else lines
+    if delimiter is not None:
+        delimiter = _DELIMITER_NAMES.get(delimiter.lower(), delimiter)
+        if len(delimiter.encode()) != 1:
+            raise InvalidInputError(f"--delimiter {delimiter!r} is not one character. Use , ; | or tab.")
+    elif path.suffix.lower() in (".tsv", ".tab"):
+        delimiter = "\t"
+    else:
+        delimiter = _likely_delimiter(lines)
+    if decimal is not None and decimal not in (".", ","):
+        raise InvalidInputError(f"--decimal {decimal!r} is not a decimal sign. Use . or a comma.")
+    decimal_comma = decimal == "," or (decimal is None and _has_decimal_comma(lines, delimiter))
+    if decimal_comma and delimiter == ",":
+        raise InvalidInputError("--decimal , needs another delimiter than the comma. Give it with --delimiter.")
+    return Dialect(delimiter, encoding, decimal_comma)
+
+
+def _encoding(head: bytes, wanted: str | None) -> str:
+    if wanted is not None:
+        try:
+            name = codecs.lookup(wanted).name
+        except LookupError:
+            raise InvalidInputError(f"--encoding {wanted!r} is not known. Try utf-8, cp1252 or utf-16.") from None
+        return "utf-8-sig" if name == "utf-8" else name
+    for mark, name in _BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
+
+
+def _likely_delimiter(lines: Sequence[str]) -> str:
+    """Take the sign that splits the first lines into the same number of cells, and into the most of them."""
+    rows = {sign: [len(row) for row in csv.reader(lines[:50], delimiter=sign) if row] for sign in _DELIMITERS}
+    return max(
+        _DELIMITERS, key=lambda sign: (rows[sign][0] > 1, -len(set(rows[sign])), rows[sign][0]) if rows[sign] else ()
+    )
+
+
+def _has_decimal_comma(lines: Sequence[str], delimiter: str) -> bool:
+    if delimiter == ",":
+        return False
+    cells = [cell.strip() for row in csv.reader(lines[1:200], delimiter=delimiter) for cell in row]
+    return any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
+
+
+def _read_text(path: Path, head: bytes, dialect: Dialect) -> polars.DataFrame:
+    source: Path | io.BytesIO = path
+    with path.open("rb") as file:
+        packed = _is_gzip(file.read(2))
+    if packed or dialect.encoding != "utf-8-sig":
+        raw = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        source = io.BytesIO(raw.decode(dialect.encoding).encode())
+
+    def read(rows_to_guess_from: int | None, source: Path | io.BytesIO) -> polars.DataFrame:
+        return polars.read_csv(
+            source,
+            separator=dialect.delimiter,
+            decimal_comma=dialect.decimal_comma,
+            infer_schema_length=rows_to_guess_from,
+            glob=False,  # a * in a file's name is a *
+            schema_overrides=dict.fromkeys(_codes_with_zeros(head, dialect), polars.String),
+        )
+
+    try:
+        return read(10_000, source)
+    except polars.exceptions.ComputeError as error:
+        if "utf-8" in str(error).lower() or "utf8" in str(error).lower():
+            # Text that is not UTF-8 further down than the beginning.
+            return read(None, io.BytesIO(path.read_bytes().decode("cp1252").encode()))
+        if isinstance(source, io.BytesIO):
+            source.seek(0)
+        return read(None, source)  # a column that looked like numbers is text further down
+
+
+def _codes_with_zeros(head: bytes, dialect: Dialect) -> list[str]:
+    """Find columns of codes such as 00742: read as numbers they would come back as 742."""
+    text = codecs.getincrementaldecoder(dialect.encoding)(errors="replace").decode(head)
+    rows = csv.reader(text.splitlines()[:2000], delimiter=dialect.delimiter)
+    header = next(rows, [])
+    found = {header[i] for row in rows for i, cell in enumerate(row[: len(header)]) if _LEADING_ZERO.fullmatch(cell)}
+    return [name for name in header if name in found and header.count(name) == 1]
+
+
+def _is_gzip(head: bytes) -> bool:
+    return head.startswith(b"\x1f\x8b")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,249 @@
+"""The parts that pages are made of: numbers in, HTML and chart data out. Small counts are hidden here, once."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from .. import __version__
+from .._typing import AnyArray, FloatArray
+from ..audit import AuditReport, _cells, _Hidden
+from . import _charts as charts
+from ._page import figure, name, short_names, table, text
+
+MOST_POINTS = 5_000
+_MOST_BARS = 60
+_MOST_PARTS = 12
+_MOST_FEATURES = 20
+_TELLING = 0.3  # standard deviations from the average that are worth a word
+
+NOTION = """
+<div class="means">
+<div><h3>What fair means here</h3><p>Proportional representation: in every cluster, each group should have the share
+that the target gives it. How far a cluster is off is its <em>fairness error</em>, KL(target&nbsp;‖&nbsp;shares): 0 is exact, and
+it grows as shares drift apart.</p></div>
+<div class="not"><h3>What it does not mean</h3><p>Not that similar people are treated alike, not that a cluster serves
+each group equally well, and not that a decision taken with these clusters is right. It says nothing about groups that
+are not listed here, and nothing about why the groups differ.</p></div>
+</div>
+"""
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What the bars show: rows of the chart, the order of bars and parts, and the lines of the target."""
+
+    rows: charts.Rows
+    clusters: list[str]
+    groups: list[str]
+    boundaries: list[float]
+    n_not_drawn: int
+
+
+def composition_rows(report: AuditReport) -> Composition:
+    """Lay the bars out, the cluster that is furthest off first; clusters with hidden counts are left out."""
+    table_ = report.composition
+    hidden = _Hidden.of(table_, report.suppress_below)
+    parts, names = _parts(table_.target, short_names(table_.group_names.tolist()))
+    labels = cluster_labels(report)
+    order = [int(k) for k in np.argsort(-report.fairness_errors, kind="stable") if not hidden.rows[k]]
+    drawn = order[:_MOST_BARS]
+    rows: charts.Rows = []
+    for k in drawn:
+        start = 0.0
+        for group, members in zip(names, parts, strict=True):
+            share = float(report.proportions[k, members].sum())
+            rows.append(
+                {
+                    "cluster": labels[k],
+                    "group": group,
+                    "share": round(share, 6),
+                    "start": round(start, 6),
+                    "end": round(min(start + share, 1.0), 6),
+                    "wanted": round(float(table_.target[members].sum()), 6),
+                    "count": f"{table_.counts[k, members].sum():.10g}",
+                }
+            )
+            start += share
+    boundaries = np.cumsum([table_.target[members].sum() for members in parts])[:-1].round(6).tolist()
+    show_target = not hidden.totals.any()
+    return Composition(
+        rows, [labels[k] for k in drawn], names, boundaries if show_target else [], len(labels) - len(drawn)
+    )
+
+
+def cluster_labels(report: AuditReport) -> list[str]:
+    """Names of the clusters as the charts show them."""
+    return short_names(report.cluster_names.tolist())
+
+
+def composition_table(report: AuditReport) -> str:
+    """Give the counts and shares of every cluster, with small counts hidden."""
+    hidden = _Hidden.of(report.composition, report.suppress_below)
+    header, *rows = _cells(report.composition, hidden)
+    worst = -1
+    if not hidden.rows.any() and np.abs(report.deviations).max() > 1e-9:
+        worst = int(report.fairness_errors.argmax())
+    classes = ["worst" if k == worst else "" for k in range(len(rows) - 2)]
+    cells = [[name(cell) if i == 0 else text(cell) for i, cell in enumerate(row)] for row in rows]
+    heads = [name(cell) for cell in header]
+    return table(heads, cells, classes=[*classes, "all", ""])
+
+
+def feature_section(
+    report: AuditReport,
+    labels: AnyArray,
+    X: FloatArray,
+    feature_names: Sequence[str],
+    units: tuple[FloatArray, FloatArray] | None,
+) -> tuple[str, dict[str, Any] | None]:
+    """Tell what makes each cluster different: sentences and a heat map of the features that differ most."""
+    center, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    means = _cluster_means(X, labels, report.cluster_names)
+    z = np.divide(means - center, spread, out=np.zeros_like(means), where=spread > 0)
+    back, scale = units if units is not None else (np.zeros(len(center)), np.ones(len(center)))
+    raw, raw_center = means * scale + back, center * scale + back
+    names = short_names(feature_names)
+    limit = report.suppress_below
+    shown = [k for k in range(len(means)) if limit is None or report.sizes[k] >= limit]
+    clusters = cluster_labels(report)
+    strongest: Any = np.argsort(-np.abs(z[shown]).max(axis=0), kind="stable")[:_MOST_FEATURES] if shown else []
+    rows: charts.Rows = [
+        {
+            "cluster": clusters[k],
+            "feature": names[m],
+            "difference": round(float(z[k, m]), 3),
+            "shown": f"{raw[k, m]:.4g}",
+        }
+        for k in shown[:_MOST_BARS]
+        for m in strongest
+    ]
+    lines = [[name(clusters[k]), _described(z[k], raw[k], raw_center, names)] for k in shown]
+    body = (
+        table(["cluster", "what makes it different (its mean against the mean of all)"], lines).replace(
+            "<td>", '<td class="text">'
+        )
+        if lines
+        else "<p>Every cluster is too small to be described.</p>"
+    )
+    if not rows:
+        return body, None
+    largest = max(1.0, min(3.0, float(np.abs(z[shown]).max())))
+    chart = charts.features_chart(rows, [clusters[k] for k in shown], [names[m] for m in strongest], largest)
+    return body, chart
+
+
+def _described(z: FloatArray, raw: FloatArray, overall: FloatArray, names: Sequence[str]) -> str:
+    order = [int(m) for m in np.argsort(-np.abs(z), kind="stable")[:4] if abs(z[m]) >= _TELLING]
+    if not order:
+        return "close to the average in every feature"
+    parts = [f"{'high' if z[m] > 0 else 'low'} {name(names[m])} ({raw[m]:.4g} against {overall[m]:.4g})" for m in order]
+    return "; ".join(parts)
+
+
+def project(X: FloatArray, labels_of: Sequence[AnyArray], codes: AnyArray, *, most: int = MOST_POINTS) -> Projection:
+    """Project a sample of the rows on the two directions in which they differ most."""
+    rng = np.random.default_rng(0)
+    rows = np.arange(len(X)) if len(X) <= most else np.sort(rng.choice(len(X), most, replace=False))
+    sample = X[rows].astype(np.float64)
+    if sample.shape[1] <= 2:
+        plane = sample if sample.shape[1] == 2 else np.column_stack([sample[:, 0], np.zeros(len(sample))])
+        return Projection(rows, plane.round(3), [labels[rows] for labels in labels_of], codes[rows], None)
+    pca = PCA(n_components=2, svd_solver="full" if sample.shape[1] < 200 else "randomized", random_state=0)
+    plane = pca.fit_transform(sample)
+    return Projection(
+        rows,
+        plane.round(3),
+        [labels[rows] for labels in labels_of],
+        codes[rows],
+        float(pca.explained_variance_ratio_.sum()),
+    )
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A sample of the rows in the plane; ``explained`` is None where the plane is the features themselves."""
+
+    rows: AnyArray
+    plane: FloatArray
+    labels: list[AnyArray]
+    codes: AnyArray
+    explained: float | None
+
+    def axes(self, feature_names: Sequence[str]) -> tuple[str, str]:
+        """Titles of the axes."""
+        if self.explained is not None:
+            return "first principal direction", "second principal direction"
+        names = short_names(feature_names)
+        return names[0], names[1] if len(names) > 1 else ""
+
+    def caption(self, n_rows: int) -> str:
+        """What the points are."""
+        sampled = f"A random sample of {len(self.rows):,} of {n_rows:,} rows" if len(self.rows) < n_rows else "All rows"
+        how = (
+            f"projected on the two directions in which they differ most ({self.explained:.0%} of the variance)"
+            if self.explained is not None
+            else "by the features themselves"
+        )
+        return f"{sampled}, {how}. Clusters that overlap here may be apart in other directions."
+
+
+def settings_section(settings: Mapping[str, Any], remarks: Sequence[str], command: str | None) -> str:
+    """Tell how to repeat the run: settings, versions, what was done to the data."""
+    rows = [[text(key), text(_setting(value))] for key, value in settings.items()]
+    versions = [f"fairclust {__version__}", f"Python {platform.python_version()}"]
+    versions += [f"{package} {metadata.version(package)}" for package in ("numpy", "scipy", "scikit-learn")]
+    said = "".join(f"<li>{text(remark)}</li>" for remark in remarks)
+    typed = f"<p>Command:</p><pre>{text(command)}</pre>" if command else ""
+    return (
+        (f"<ul>{said}</ul>" if said else "")
+        + table(["setting", "value"], rows)
+        + f"<p class='soft'>{text(', '.join(versions))} on {text(platform.system())} {text(platform.machine())}.</p>"
+        + typed
+    )
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        shown = [f"{key}: {share:.6g}" for key, share in list(value.items())[:20]]
+        return ", ".join(short_names(shown)) + (f" and {len(value) - 20} more" if len(value) > 20 else "")
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    return short_names([value])[0]
+
+
+def _parts(target: FloatArray, names: list[str]) -> tuple[list[list[int]], list[str]]:
+    """Join the smallest groups where there are too many to tell apart by colour."""
+    if len(names) <= _MOST_PARTS:
+        return [[j] for j in range(len(names))], names
+    large = sorted(np.argsort(-target, kind="stable")[: _MOST_PARTS - 1].tolist())
+    rest = [j for j in range(len(names)) if j not in large]
+    return [*([j] for j in large), rest], [*(names[j] for j in large), f"{len(rest)} smaller groups"]
+
+
+def _cluster_means(X: FloatArray, labels: AnyArray, names: AnyArray) -> FloatArray:
+    means = np.empty((len(names), X.shape[1]))
+    for i, label in enumerate(names):
+        means[i] = X[labels == label].mean(axis=0, dtype=np.float64)
+    return means
+
+
+def composition_figure(report: AuditReport) -> tuple[str, dict[str, Any]]:
+    """Give the place for the bars, with what to know about them, and the chart."""
+    bars = composition_rows(report)
+    caption = "One bar per cluster, the one furthest from the target first."
+    if bars.boundaries:
+        caption += " Dashed lines: where the groups meet if every share is as wanted."
+    if bars.n_not_drawn:
+        why = "have counts too small to show" if report.suppress_below is not None else "are nearer to the target"
+        caption += f" {bars.n_not_drawn} clusters are not drawn: they {why}."
+    chart = charts.composition_chart(bars.rows, bars.clusters, bars.groups, bars.boundaries)
+    return figure("composition", caption), chart

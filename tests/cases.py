@@ -1,0 +1,190 @@
+"""The lists that the laws run over. A new kernel, fairness term, solver, objective or estimator is one line here."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oracles
+from fairclust import FairKMeans
+from fairclust._core import fallback, is_compiled
+from fairclust._core import kernels as installed
+from fairclust.fairness import KLFairness
+from fairclust.layout import BLOCK, build_layout
+from fairclust.objectives import KMeansObjective
+from fairclust.solvers import Bound, Dual
+from fairclust.sweep import Answer, HardAnswer, InMemorySweep
+
+# --- kernels: what passes over the points -----------------------------------------------------------------------------
+
+KERNELS = [
+    pytest.param(installed, id="compiled", marks=pytest.mark.skipif(not is_compiled, reason="no compiled kernels")),
+    pytest.param(fallback, id="numpy"),
+]
+
+
+@contextlib.contextmanager
+def using(kernels):
+    """Every module of the package that asks ``kernels`` asks these."""
+    asking = [m for name, m in list(sys.modules.items()) if name.startswith("fairclust.") and hasattr(m, "kernels")]
+    asking = [module for module in asking if module.__name__ != "fairclust._core" and module.kernels is installed]
+    for module in asking:
+        module.kernels = kernels
+    try:
+        yield
+    finally:
+        for module in asking:
+            module.kernels = installed
+
+
+# --- sweeps: who answers a solver's question --------------------------------------------------------------------------
+
+
+class OracleSweep:
+    """The question answered from an N×K table of costs by the oracles."""
+
+    def __init__(self, costs, codes, n_groups, weights=None):
+        self.costs, self.codes, self.weights = costs, codes, weights
+        self.n_clusters, self.n_groups = costs.shape[1], n_groups
+        self.n_sweeps = 0
+
+    def __call__(self, state, *, curvature=False):
+        self.n_sweeps += 1
+        count = oracles.soft_count(self.costs, self.codes, self.n_groups, state.scale, state.pull, self.weights)
+        return Answer(count.masses, count.cost, count.log_partition, count.curvature if curvature else None)
+
+    def assign(self, price):
+        self.n_sweeps += 1
+        count = oracles.hard_count(self.costs, self.codes, self.n_groups, price, self.weights)
+        self.labels = count.labels
+        return HardAnswer(count.masses, count.cost, count.gap)
+
+
+def in_memory_sweep(costs, codes, n_groups, weights=None, n_threads=1):
+    """An InMemorySweep that holds these costs (N×K), as an objective would fill them in."""
+    layout = build_layout(codes, n_groups)
+    weights = None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=float))
+    sweep = InMemorySweep(layout, costs.shape[1], weights, n_threads)
+    visited = layout.to_visiting_order(costs)
+    cheapest = visited.min(axis=1)
+    for block, (start, size) in enumerate(zip(layout.start, layout.size, strict=True)):
+        rows = slice(start, start + size)
+        sweep.excess[block, :, :size] = (visited[rows] - cheapest[rows, None]).T
+    sweep.base_cost = float(cheapest.sum() if weights is None else weights @ cheapest)
+    return sweep
+
+
+SWEEPS = [pytest.param(OracleSweep, id="oracle"), pytest.param(in_memory_sweep, id="in-memory")]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Costs, groups and weights of some points, and a state to ask about."""
+
+    costs: np.ndarray
+    codes: np.ndarray
+    n_groups: int
+    weights: np.ndarray | None
+    scale: float
+    pull: np.ndarray
+
+
+def question(n_samples=300, n_clusters=5, n_groups=3, seed=0, weighted=False, scale=1.7):
+    """A random question. Costs are rounded to single precision, as the sweep stores them."""
+    rng = np.random.default_rng(seed)
+    costs = rng.gamma(2.0, 1.0, (n_samples, n_clusters)).astype(np.float32).astype(float)
+    codes = rng.choice(n_groups, n_samples, p=_uneven(n_groups)).astype(np.int32)
+    weights = rng.uniform(0.0, 3.0, n_samples) if weighted else None
+    return Question(costs, codes, n_groups, weights, scale, rng.normal(size=(n_clusters, n_groups)))
+
+
+def _uneven(n_groups):
+    shares = np.arange(1.0, n_groups + 1)
+    return shares / shares.sum()
+
+
+QUESTIONS = [
+    pytest.param(question(), id="three groups"),
+    pytest.param(question(weighted=True), id="weights"),
+    pytest.param(question(n_groups=1), id="one group"),
+    pytest.param(question(n_clusters=1), id="one cluster"),
+    pytest.param(question(n_samples=BLOCK, n_groups=1), id="one full block"),
+    pytest.param(question(n_samples=7, n_groups=5), id="fewer points than a block"),
+    pytest.param(question(n_samples=1000, n_clusters=17, n_groups=9), id="many groups"),
+    pytest.param(question(scale=300.0), id="cold"),
+    pytest.param(question(scale=1e-3), id="hot"),
+]
+
+# --- fairness terms ---------------------------------------------------------------------------------------------------
+
+FAIRNESS_TERMS = [
+    pytest.param(KLFairness(np.array([0.5, 0.5])), id="KL even"),
+    pytest.param(KLFairness(np.array([0.7, 0.2, 0.1])), id="KL uneven"),
+    pytest.param(KLFairness(np.full(6, 1 / 6)), id="KL six groups"),
+    pytest.param(KLFairness(np.array([0.999, 0.001])), id="KL rare group"),
+]
+
+# --- solvers ----------------------------------------------------------------------------------------------------------
+
+SOLVERS = [pytest.param(Dual(), id="dual"), pytest.param(Bound(max_steps=500), id="bound")]
+SOLVER_NAMES = ["dual", "bound"]
+
+# --- objectives -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ObjectiveCase:
+    """How to make an objective, what its point costs are, and what its value is, by the oracles."""
+
+    make: Callable[..., Any]
+    point_costs: Callable[..., np.ndarray]
+    value: Callable[..., float]
+
+
+OBJECTIVES = [
+    pytest.param(ObjectiveCase(KMeansObjective, oracles.point_costs, oracles.kmeans_objective), id="kmeans"),
+]
+
+# --- estimators -------------------------------------------------------------------------------------------------------
+
+ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans")]
+"""Every estimator: fit, labels_, energy_history_ and the rest of the contract."""
+
+PROTOTYPE_ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans")]
+"""Those with cluster_centers_, which label new rows and start from an array."""
+
+
+@dataclass(frozen=True)
+class People:
+    """Points, their groups, centres to start from, and a fairness weight that matters."""
+
+    X: np.ndarray
+    groups: np.ndarray
+    init: np.ndarray
+    weight: float
+
+
+def people(n_samples=400, n_clusters=4, n_groups=2, seed=0, dtype=np.float64, n_features=3):
+    """Clouds of points; which group is common in a cloud depends on the cloud, so plain clusters are unfair."""
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(scale=2.0, size=(n_clusters, n_features))
+    cloud = rng.integers(n_clusters, size=n_samples)
+    X = (centers[cloud] + rng.normal(size=(n_samples, n_features))).astype(dtype)
+    chance = rng.dirichlet(np.full(n_groups, 1.5), size=n_clusters)
+    codes = np.array([rng.choice(n_groups, p=chance[c]) for c in cloud])
+    groups = np.array([f"g{code}" for code in codes])
+    init = X[rng.choice(n_samples, n_clusters, replace=False)]
+    return People(X, groups, init, weight=float(n_samples) * 0.5)
+
+
+PEOPLE = [
+    pytest.param(people(), id="two groups"),
+    pytest.param(people(n_groups=4, n_clusters=3, seed=1), id="four groups"),
+    pytest.param(people(n_samples=900, n_clusters=6, n_groups=3, seed=2, dtype=np.float32), id="float32"),
+]

@@ -1,0 +1,254 @@
+"""Laws of the sweep: every kernel answers as the oracle does, piece by piece as for the whole, for any threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracles
+from cases import OBJECTIVES, QUESTIONS, in_memory_sweep, people, question
+from fairclust._core import fallback, is_compiled
+from fairclust._core import kernels as installed
+from fairclust.layout import build_layout
+from fairclust.sweep import InMemorySweep, State
+
+CLOSE = {"rtol": 2e-5, "atol": 1e-5}  # single-precision costs and exponentials
+
+
+def sweep_of(q, **changes):
+    return in_memory_sweep(q.costs, q.codes, q.n_groups, q.weights, **changes)
+
+
+def test_two_points_are_counted_as_by_hand(each_kernel):
+    sweep = in_memory_sweep(np.array([[0.0, 1.0], [3.0, 1.0]]), np.array([0, 1]), 2)
+    answer = sweep(State(1.0, np.zeros((2, 2))))
+    near, far = 1 / (1 + np.exp(-1.0)), 1 / (1 + np.exp(-2.0))
+    np.testing.assert_allclose(answer.masses, [[near, 1 - far], [1 - near, far]], **CLOSE)
+    assert answer.cost == pytest.approx((1 - near) + 1 + 2 * (1 - far), rel=1e-5)
+    hard = sweep.assign(np.array([[0.0, 0.0], [0.0, 2.5]]))
+    assert sweep.labels.tolist() == [0, 0]
+    assert hard.masses.tolist() == [[1, 1], [0, 0]]
+    assert hard.cost == 3.0
+    assert hard.gap == pytest.approx((1.0 + 0.5) / 2)
+
+
+@pytest.mark.parametrize("q", QUESTIONS)
+def test_sweep_equals_oracle(each_kernel, q):
+    answer = sweep_of(q)(State(q.scale, q.pull), curvature=True)
+    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.pull, q.weights)
+    np.testing.assert_allclose(answer.masses, count.masses, rtol=2e-5, atol=1e-5 * max(count.masses.max(), 1.0))
+    assert answer.cost == pytest.approx(count.cost, rel=2e-5)
+    assert answer.log_partition == pytest.approx(count.log_partition, rel=2e-5, abs=1e-3)
+    # Points that give less than a thousandth to their other choices may be left out of the curvature.
+    weight = np.bincount(q.codes, weights=q.weights, minlength=q.n_groups)[:, None, None]
+    assert (abs(answer.curvature - count.curvature) <= 1e-3 * abs(count.curvature) + 1e-4 * weight).all()
+
+
+@pytest.mark.parametrize("q", QUESTIONS)
+def test_assign_equals_oracle(each_kernel, q):
+    sweep = sweep_of(q)
+    hard = sweep.assign(q.pull)
+    count = oracles.hard_count(q.costs, q.codes, q.n_groups, q.pull, q.weights)
+    assert np.array_equal(sweep.layout.to_user_order(sweep.labels), count.labels)
+    np.testing.assert_allclose(hard.masses, count.masses, rtol=1e-12)
+    assert hard.cost == pytest.approx(count.cost, rel=1e-6)
+    assert hard.gap == pytest.approx(count.gap, rel=1e-5)
+
+
+@pytest.mark.parametrize("q", QUESTIONS)
+def test_soft_rows_equal_oracle_and_sum_to_one(each_kernel, q):
+    rows = sweep_of(q).soft_rows(State(q.scale, q.pull))
+    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.pull)
+    np.testing.assert_allclose(rows, count.soft, rtol=2e-4, atol=1e-6)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("q", QUESTIONS)
+def test_masses_of_a_group_add_up_to_its_weight(each_kernel, q):
+    sweep = sweep_of(q)
+    wanted = np.bincount(q.codes, weights=q.weights, minlength=q.n_groups)
+    np.testing.assert_allclose(sweep(State(q.scale, q.pull)).masses.sum(axis=0), wanted, rtol=1e-5)
+    np.testing.assert_allclose(sweep.assign(q.pull).masses.sum(axis=0), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("q", QUESTIONS)
+def test_blocks_add_up_to_whole(each_kernel, q):
+    state, half = State(q.scale, q.pull), len(q.codes) // 2
+    whole = sweep_of(q)(state, curvature=True)
+    parts = []
+    for rows in (slice(0, half), slice(half, None)):
+        weights = None if q.weights is None else q.weights[rows]
+        parts.append(in_memory_sweep(q.costs[rows], q.codes[rows], q.n_groups, weights)(state, curvature=True))
+    np.testing.assert_allclose(parts[0].masses + parts[1].masses, whole.masses, **CLOSE)
+    np.testing.assert_allclose(parts[0].curvature + parts[1].curvature, whole.curvature, rtol=1e-4, atol=1e-4)
+    assert parts[0].cost + parts[1].cost == pytest.approx(whole.cost, rel=1e-6)
+    assert parts[0].log_partition + parts[1].log_partition == pytest.approx(whole.log_partition, rel=1e-6, abs=1e-6)
+
+
+def test_curvature_is_minus_the_derivative_of_masses_by_pull(each_kernel):
+    q = question(n_samples=200, n_clusters=4, n_groups=2)
+    sweep = sweep_of(q)
+    curvature = sweep(State(q.scale, q.pull), curvature=True).curvature
+    slopes = oracles.finite_difference(lambda pull: sweep(State(q.scale, pull)).masses, q.pull, step=1e-2)
+    for j in range(q.n_groups):
+        np.testing.assert_allclose(-slopes[:, j, :, j], curvature[j], atol=0.02)
+        np.testing.assert_allclose(slopes[:, j, :, 1 - j], 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("q", QUESTIONS)
+def test_curvature_is_symmetric_positive_and_blind_to_a_common_pull(each_kernel, q):
+    curvature = sweep_of(q)(State(q.scale, q.pull), curvature=True).curvature
+    np.testing.assert_allclose(curvature, curvature.transpose(0, 2, 1), atol=1e-9)
+    np.testing.assert_allclose(curvature.sum(axis=2), 0.0, atol=1e-9)
+    assert np.linalg.eigvalsh(curvature).min() >= -1e-9
+
+
+def test_curvature_of_many_points_is_near_that_of_all(each_kernel):
+    q = question(n_samples=80_000, n_clusters=3, n_groups=2)
+    sweep = sweep_of(q)
+    curvature = sweep(State(q.scale, q.pull), curvature=True).curvature
+    whole = sweep_of(q)
+    whole._stride[:] = 1
+    assert (sweep._stride > 1).any()
+    np.testing.assert_allclose(curvature, whole(State(q.scale, q.pull), curvature=True).curvature, rtol=0.05)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_answers_do_not_depend_on_threads(weighted):
+    q = question(n_samples=30_000, n_clusters=4, n_groups=3, weighted=weighted)
+    state, answers = State(q.scale, q.pull), []
+    for n_threads in (1, 2, 4, 7):
+        sweep = sweep_of(q, n_threads=n_threads)
+        soft, hard = sweep(state, curvature=True), sweep.assign(q.pull)
+        scalars = np.array([soft.cost, soft.log_partition, hard.cost, hard.gap])
+        answers.append((soft.masses, soft.curvature, hard.masses, sweep.labels, scalars, sweep.soft_rows(state)))
+    for other in answers[1:]:
+        assert all(np.array_equal(mine, first) for mine, first in zip(other, answers[0], strict=True))
+
+
+def test_a_sample_has_the_shares_of_the_data_and_keeps_its_weights():
+    q = question(n_samples=5000, weighted=True)
+    sample, rows = sweep_of(q).sampled(5)
+    assert len(rows) == 1000
+    # Position i of the sample's own visiting order is row rows[order[i]] of the user's data.
+    visited = rows[sample.layout.order]
+    np.testing.assert_array_equal(sample.weights, q.weights[visited])
+    np.testing.assert_array_equal(sample.layout.cells, q.codes[visited])
+    shares = np.bincount(q.codes) / len(q.codes)
+    np.testing.assert_allclose(np.bincount(q.codes[rows]) / len(rows), shares, atol=0.002)
+
+
+# --- compiled and NumPy kernels are twins -----------------------------------------------------------------------------
+
+
+def rows_of(seed, dtype, weighted, n_samples=500, n_features=70):
+    data = people(n_samples, n_clusters=3, n_groups=3, seed=seed, dtype=dtype, n_features=n_features)
+    codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
+    layout = build_layout(codes, 3)
+    weights = np.random.default_rng(seed).uniform(0, 2, n_samples) if weighted else None
+    sweep = InMemorySweep(layout, 3, weights)
+    labels = np.random.default_rng(seed).integers(3, size=n_samples).astype(np.int32)
+    return data, sweep, labels
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", [0, 1, 2], ids=["squared", "euclidean", "manhattan"])
+def test_distances_equal_oracle(each_kernel, metric, dtype, weighted):
+    data, sweep, labels = rows_of(0, dtype, weighted)
+    plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+    cheapest, labelled = each_kernel.distances(
+        plan, metric, data.X, data.init, labels, sweep.weights, sweep.excess, n_threads=2
+    )
+    costs = oracles.point_costs(data.X, data.init, metric)[sweep.layout.order]
+    w = np.ones(len(labels)) if sweep.weights is None else sweep.weights
+    assert cheapest == pytest.approx(w @ costs.min(axis=1), rel=1e-5)
+    assert labelled == pytest.approx(w @ costs[np.arange(len(costs)), labels], rel=1e-5)
+    excess = np.concatenate([e[:, :n].T for e, n in zip(sweep.excess, sweep.layout.size, strict=True)])
+    np.testing.assert_allclose(excess, costs - costs.min(axis=1, keepdims=True), rtol=2e-4, atol=2e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_rows_equal_oracle(each_kernel, dtype, weighted):
+    data, sweep, labels = rows_of(1, dtype, weighted)
+    plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+    X, w = data.X[sweep.layout.order].astype(float), np.ones(len(labels)) if sweep.weights is None else sweep.weights
+    sums = each_kernel.label_sums(plan, data.X, labels, sweep.weights, 3, n_threads=2)
+    np.testing.assert_allclose(sums, [(w * (labels == k)) @ X for k in range(3)], rtol=1e-6, atol=1e-4)
+    each_kernel.distances(plan, 0, data.X, data.init, None, sweep.weights, sweep.excess, 1)
+    pull = np.random.default_rng(0).normal(size=(3, 3))
+    soft = each_kernel.soft_sums(plan, sweep.excess, data.X, sweep.weights, 0.01, pull, n_threads=2)
+    costs, codes = oracles.point_costs(data.X, data.init)[sweep.layout.order], sweep.layout.cells
+    wanted = (oracles.soft_count(costs, codes, 3, 0.01, pull.T).soft * w[:, None]).T @ X
+    np.testing.assert_allclose(soft, wanted, rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
+@given(st.integers(0, 10_000), st.integers(1, 300), st.integers(1, 6), st.integers(1, 5), st.floats(0.01, 50))
+def test_fallback_equals_compiled(seed, n_samples, n_clusters, n_groups, scale):
+    q = question(n_samples, n_clusters, n_groups, seed, weighted=seed % 2 == 0, scale=scale)
+    sweep = sweep_of(q)
+    pull, price = np.ascontiguousarray(q.pull.T), np.ascontiguousarray(q.pull.T)
+    stride = np.ones(n_groups, dtype=np.int64)
+    replies, labels, undecided = [], [], []
+    for kernels in (installed, fallback):
+        plan = kernels.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+        masses, cost, log_partition, pairs, sampled = kernels.sweep(
+            plan, sweep.excess, sweep.weights, scale, pull, stride, 1
+        )
+        labels.append(np.zeros(n_samples, dtype=np.int32))
+        counted, hard_cost, gap = kernels.assign(plan, sweep.excess, sweep.weights, price, labels[-1], None, 1)
+        gap = gap if n_clusters > 1 else 0.0  # there is no second best
+        replies.append([masses, cost, log_partition, sampled, counted, hard_cost, gap])
+        undecided.append(np.triu(pairs, 1))
+    assert np.array_equal(*labels)
+    for mine, other in zip(*replies, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-3)
+    weight = replies[1][0].sum(axis=1)[:, None, None]
+    assert (abs(undecided[0] - undecided[1]) <= 2e-3 * undecided[1] + 2e-3 * weight).all()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_objective_fills_in_its_point_costs(each_kernel, objective, dtype):
+    data = people(300, n_clusters=3, dtype=dtype)
+    codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
+    sweep = InMemorySweep(build_layout(codes, 2), 3)
+    made = objective.make(data.X)
+    labels = np.random.default_rng(0).integers(3, size=300).astype(np.int32)  # in visiting order
+    parameters = made.parameters(sweep, labels, np.bincount(labels).astype(float))
+    value = made.fill(sweep, parameters, labels)
+    assert value == pytest.approx(objective.value(data.X[sweep.layout.order], labels), rel=1e-5)
+    costs = objective.point_costs(data.X, parameters)
+    answer = sweep(State(2.0, np.zeros((3, 2))))
+    count = oracles.soft_count(costs, codes, 2, 2.0, np.zeros((3, 2)))
+    assert answer.cost == pytest.approx(count.cost, rel=1e-4)
+    np.testing.assert_allclose(answer.masses, count.masses, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
+@pytest.mark.skipif("FAIRCLUST_ISA" in os.environ, reason="this run is one of those that the test starts")
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_sweep_laws_hold_for_every_instruction_set(isa):
+    if isa == installed.name:
+        pytest.skip(f"the laws of this run were asked of {isa}")
+    environment = {**os.environ, "FAIRCLUST_ISA": isa}
+    ask = [sys.executable, "-c", "from fairclust._core import kernels; print(kernels.name)"]
+    chosen = subprocess.run(ask, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    if isa != chosen:
+        assert isa != "baseline", "every machine has the baseline"
+        pytest.skip(f"this machine has no {isa}")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "compiled or threads", __file__]
+    run = subprocess.run(
+        command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout[-3000:]
+    assert " passed" in run.stdout

@@ -1,0 +1,162 @@
+"""The architecture, read from the source: imports go down only, and each world knows what it may know.
+
+A module that is not in the table fails the first test: give it a layer.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import fairclust
+
+PACKAGE = Path(fairclust.__file__).parent
+
+# A module may import from layers above it in this table (a lower number), and from its own package.
+LAYERS = {
+    0: ["errors", "_typing"],
+    1: ["checks", "groups", "layout", "fairness", "_core", "graphs"],  # input; where points lie; the K×J world; kernels
+    2: ["sweep", "goals", "metrics", "seeding", "multilevel"],  # the question; what may be asked for; scores
+    3: ["solvers", "objectives", "audit", "spectral"],  # see no point; see the points
+    4: ["fitting", "rounding"],  # the outer loop
+    5: ["problem", "polishing"],
+    6: ["search", "ncut_problem"],
+    7: ["estimators"],
+    8: ["path", "baselines", "report", "plotting"],
+    9: ["cli"],
+}
+DATASETS = "datasets"  # generators and loaders: nothing of the method may need them
+LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a module of the package, or of another package."""
+
+    importer: str
+    imported: str
+    line: int
+    is_ours: bool
+    for_types_only: bool
+
+
+def sources():
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def top(path):
+    """Name of the part of the package that a file belongs to: ``solvers/dual.py`` → ``solvers``."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path):
+    """Every import in a file; ours by the name of the part that is imported."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typed = [node for block in ast.walk(tree) if _is_type_checking(block) for node in ast.walk(block)]
+    package = ["fairclust", *path.relative_to(PACKAGE).parts[:-1]]
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            names = [f"{stem}.{alias.name}" for alias in node.names] if stem == "fairclust" else [stem]
+        else:
+            continue
+        for name in names:
+            ours, _, rest = name.partition(".")
+            is_ours = ours == "fairclust"
+            part = rest.split(".")[0] if is_ours else ours
+            if is_ours and part.startswith("__"):
+                continue  # the version
+            found.append(Import(top(path), part, node.lineno, is_ours, node in typed))
+    return found
+
+
+def _is_type_checking(node):
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def ours(path):
+    return [i for i in imports_of(path) if i.is_ours and i.imported != i.importer]
+
+
+def test_every_module_has_a_layer():
+    assert {top(path) for path in sources()} <= {*LAYER_OF, DATASETS}
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_down_only(path):
+    if top(path) == DATASETS:
+        assert {i.imported for i in ours(path)} <= {"errors", "_typing", "checks"}
+        return
+    up = [
+        f"line {i.line}: {i.importer} (layer {LAYER_OF[i.importer]}) imports {i.imported}"
+        for i in ours(path)
+        if not i.for_types_only
+        and not (i.imported == DATASETS and LAYER_OF[i.importer] >= 8)
+        and LAYER_OF.get(i.imported, 99) >= LAYER_OF[i.importer]
+    ]
+    assert not up
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_solvers_and_fairness_see_no_point(path):
+    allowed = {"solvers": {"_typing", "sweep", "errors"}, "fairness": {"_typing", "errors"}}.get(top(path))
+    if allowed is None:
+        return
+    assert {i.imported for i in ours(path)} <= allowed
+    known = {
+        name.name for i in ast.walk(ast.parse(path.read_text())) if isinstance(i, ast.ImportFrom) for name in i.names
+    }
+    assert not known & {"InMemorySweep", "Layout", "build_layout", "kernels"}
+
+
+N_ROWS = {"X", "labels", "codes", "point_cost", "weights", "layout", "order", "excess", "groups", "rows"}
+
+
+def test_no_function_of_a_solver_takes_an_array_with_a_row_per_point():
+    for path in (PACKAGE / "solvers").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                names = {argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]}
+                assert not names & N_ROWS, f"{path.name}: {node.name}"
+            if isinstance(node, ast.Attribute):  # nor does it reach for one through the sweep
+                assert node.attr not in N_ROWS - {"weights"}, f"{path.name}: line {node.lineno}"
+
+
+def test_only_the_modules_that_read_columns_know_of_data_frames():
+    knowing = {
+        top(path)
+        for path in sources()
+        if {i.imported for i in imports_of(path)} & {"pandas", "polars", "pyarrow", "narwhals"}
+    }
+    assert knowing <= {"groups", "audit", "metrics", "path", "cli", "report", "plotting"}
+
+
+def test_optional_packages_are_not_imported_at_the_top_of_a_module():
+    optional = {"pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "faiss", "dask"}
+    for path in sources():
+        if top(path) in {"cli", "report"}:  # loaded by the command only, which says what is missing
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in tree.body:
+            names = (
+                [a.name for a in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", "") or ""]
+            )
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                assert not {name.split(".")[0] for name in names} & optional, f"{path.name}: line {node.lineno}"
+
+
+def test_every_public_name_has_a_docstring():
+    for path in sources():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert ast.get_docstring(tree), f"{path.name} does not say what lives there"
+        for node in tree.body:
+            is_public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if is_public and not any(ast.unparse(mark).endswith("overload") for mark in node.decorator_list):
+                assert ast.get_docstring(node), f"{path.name}: {node.name}"

@@ -1,0 +1,184 @@
+"""The benchmarks' own parts: the scorer, the stopwatch, the tables. Their figures are for `make bench` to measure."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+from benchmarks import report
+from benchmarks.datasets import DATASETS, Dataset, census_like_name, load
+from benchmarks.measure import Times, peak_memory, time_interleaved
+from benchmarks.methods import METHODS, Method, Outcome, Task
+from benchmarks.records import Claim, SuiteResult, Unavailable
+from benchmarks.reference import AUTHORS, PAPER, RIVALS
+from benchmarks.run import main
+from benchmarks.score import score
+from benchmarks.suites import SUITES
+
+X = np.array([[0.0], [2.0], [10.0], [14.0]])
+GROUPS = np.array(["F", "M", "F", "M"])
+
+
+def test_score_by_hand():
+    found = score(X, GROUPS, np.array([0, 0, 1, 1]))
+    assert (found.objective, found.fairness_error, found.balance, found.n_clusters) == (10.0, 0.0, 1.0, 2)
+
+
+def test_energy_adds_the_weighted_fairness_error():
+    # Three of four points in one cluster: shares (2/3, 1/3) against (1/2, 1/2); the other lacks F.
+    found = score(X, GROUPS, np.array([0, 0, 0, 1]))
+    mixed = 0.5 * np.log(0.5 / (2 / 3)) + 0.5 * np.log(0.5 / (1 / 3))
+    lacking = 0.5 * np.log(0.5) + 0.5 * np.log(0.5 / 1e-20)
+    assert found.fairness_error == pytest.approx(mixed + lacking)
+    assert found.worst_error == pytest.approx(lacking)
+    assert found.balance == 0.0
+    assert found.energy(3.0) == pytest.approx(56.0 + 3.0 * (mixed + lacking))
+
+
+def test_score_does_not_depend_on_the_names_of_the_clusters():
+    assert score(X, GROUPS, np.array([7, 7, -1, -1])) == score(X, GROUPS, np.array([0, 0, 1, 1]))
+
+
+@pytest.mark.parametrize(("objective", "expected"), [("kmeans", 10.0), ("kmedian", 6.0)])
+def test_scorer_knows_every_point_objective(objective, expected):
+    assert score(X, GROUPS, np.array([0, 0, 1, 1]), objective).objective == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["FairKMeans dual", "FairKMeans bound", "FairKMeans λ=0", "scikit-learn KMeans"])
+def test_scorer_agrees_with_what_the_method_says_of_itself(name):
+    dataset = load("synthetic-unequal")
+    outcome = METHODS[name](Task(dataset, dataset.start(0), 0, dataset.fairness_weight))
+    own = getattr(outcome.model, "objective_", getattr(outcome.model, "inertia_", None))
+    assert score(dataset.X, dataset.groups, outcome.labels).objective == pytest.approx(own, rel=1e-6)
+
+
+def test_absent_package_is_a_reason_to_skip():
+    method = Method("none", lambda task: Outcome(np.zeros(4)), package="no_such_package")
+    with pytest.raises(Unavailable, match="no_such_package is not installed"):
+        method(_task())
+
+
+def test_crash_of_a_peer_is_a_reason_to_skip():
+    method = Method("crashes", lambda task: Outcome(np.zeros(1 // 0)), package="json")
+    with pytest.raises(Unavailable, match="ZeroDivisionError: integer division"):
+        method(_task())
+
+
+def test_crash_of_our_own_method_is_not_hidden():
+    method = Method("crashes", lambda task: Outcome(np.zeros(1 // 0)))
+    with pytest.raises(ZeroDivisionError, match="integer division"):
+        method(_task())
+
+
+def test_absent_data_set_is_a_reason_to_skip(monkeypatch, tmp_path):
+    monkeypatch.setenv("FAIRCLUST_DATA", str(tmp_path))
+    with pytest.raises(Unavailable, match="--download lets the benchmarks fetch it"):
+        load("adult")
+
+
+def test_start_is_the_same_every_time(monkeypatch, tmp_path):
+    monkeypatch.setenv("FAIRCLUST_SEEDS", str(tmp_path))
+    dataset = load(census_like_name(10**4))
+    starts = [dataset.start(seed) for seed in (3, 3, 4)]
+    assert np.array_equal(starts[0].centers, starts[1].centers)
+    assert not np.array_equal(starts[0].centers, starts[2].centers)
+    assert starts[0].origin == "k-means++"
+
+
+def test_common_seed_is_taken_where_it_is_at_hand(monkeypatch, tmp_path):
+    centers = np.array([[1.0, 0.0], [0.0, 1.0]])
+    np.savez(tmp_path / "synthetic_seed0.npz", C_init=centers)
+    monkeypatch.setenv("FAIRCLUST_SEEDS", str(tmp_path))
+    start = load("synthetic").start(0)
+    assert start.is_common
+    assert np.array_equal(start.centers, centers)
+
+
+def test_cited_figures_are_of_data_sets_that_we_know():
+    assert {key[1] for key in (*AUTHORS, *PAPER, *RIVALS)} <= set(DATASETS)
+    assert all(weight == DATASETS[name][1] for _, name, weight in AUTHORS)
+
+
+def test_ratio_is_taken_repeat_by_repeat():
+    assert Times((1.0, 20.0, 3.0)).ratio_to(Times((1.0, 10.0, 1.0))) == 2.0
+
+
+def test_interleaved_runs_take_turns():
+    order: list[str] = []
+    times = time_interleaved({name: partial(order.append, name) for name in "ab"}, repeats=2, warm_up=1)
+    assert "".join(order) == "ab" + "ab" + "ba"
+    assert [len(times[name].seconds) for name in "ab"] == [2, 2]
+
+
+def _touch_64_megabytes():
+    return partial(np.ones, 8_000_000)
+
+
+def _fail():
+    raise ValueError("no data here")
+
+
+def test_peak_memory_counts_what_is_touched():
+    try:
+        peak = peak_memory(_touch_64_megabytes, timeout=60)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    assert 60e6 < peak.extra < 80e6
+
+
+def test_failure_in_the_measured_process_is_a_reason():
+    with pytest.raises(Unavailable, match="ValueError: no data here"):
+        peak_memory(_fail, timeout=60)
+
+
+def test_nan_holds_no_claim():
+    assert [Claim("x", value, 1.0).holds for value in (1.0, 1.1, float("nan"))] == [True, False, False]
+
+
+def test_table_has_the_columns_of_all_rows_without_empty_ones():
+    found = report.table([{"a": 1, "b": None}, {"a": 12345.678, "c": True}])
+    assert found.splitlines() == ["| a | c |", "| --- | --- |", "| 1 |  |", "| 12,345.68 | yes |"]
+
+
+def test_reason_is_written_once():
+    result = SuiteResult("title")
+    for _ in range(2):
+        result.skip("faiss", "absent")
+    assert result.skipped == ["faiss: absent"]
+
+
+def test_run_writes_json_and_markdown(tmp_path, monkeypatch):
+    monkeypatch.setitem(SUITES, "parity", ("Two and two", _two_and_two))
+    assert main(["--quick", "--only", "parity", "--out", str(tmp_path)]) == 0
+    assert main(["--quick", "--only", "parity", "--out", str(tmp_path), "--strict"]) == 1
+    record = json.loads((tmp_path / "parity.json").read_text())
+    assert record["rows"] == [{"sum": 4}]
+    assert record["claims"] == [{"what": "at most three", "measured": 4, "limit": 3, "holds": False}]
+    assert {"date", "machine", "versions", "quick"} <= set(record)
+    assert "| at most three | 4 | 3 | **NO** |" in (tmp_path / "parity.md").read_text()
+    assert "## [parity](parity.md)" in (tmp_path / "README.md").read_text()
+
+
+def test_broken_suite_exits_1_and_keeps_what_it_measured(tmp_path, monkeypatch, capsys):
+    def breaks(context, result):
+        _two_and_two(context, result)
+        raise ValueError("out of ink")
+
+    monkeypatch.setitem(SUITES, "parity", ("Breaks", breaks))
+    assert main(["--only", "parity", "--out", str(tmp_path)]) == 1
+    record = json.loads((tmp_path / "parity.json").read_text())
+    assert record["rows"] == [{"sum": 4}]
+    assert record["skipped"] == ["parity: broke with ValueError: out of ink"]
+    assert "out of ink" in capsys.readouterr().err
+
+
+def _two_and_two(context, result):
+    result.rows.append({"sum": np.int64(4)})
+    result.claims.append(Claim("at most three", 4, 3))
+
+
+def _task() -> Task:
+    dataset = Dataset("tiny", X, GROUPS, 2, 1.0)
+    return Task(dataset, dataset.start(0), 0, 1.0)

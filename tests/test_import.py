@@ -1,0 +1,82 @@
+"""What importing the package costs, and that it works where it could not be compiled."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code, *, env=None):
+    """Run a script in a Python of its own; its last line of output, read as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, env=env, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+
+def test_importing_loads_nothing_that_is_optional_and_little_beyond_scikit_learn():
+    code = """
+import json, sys
+import sklearn.cluster, sklearn.datasets, sklearn.metrics, sklearn.neighbors
+before = set(sys.modules)
+import fairclust
+new = set(sys.modules) - before
+packages = sorted({name.split(".")[0] for name in new})
+print(json.dumps([packages, [name for name in new if name.split(".")[0] not in ("fairclust", "scipy")]]))
+"""
+    packages, modules = run(code)
+    assert "fairclust" in packages
+    assert not set(packages) & {"matplotlib", "typer", "rich", "pandas", "polars", "pyarrow", "dask", "faiss", "jax"}
+    assert len(modules) < 20
+
+
+BLOCKED = """
+import sys, json, warnings
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name == "fairclust._core._kernels":
+            raise ImportError("blocked, as where no compiler was at hand")
+sys.meta_path.insert(0, Blocker())
+import numpy as np
+from fairclust import FairKMeans
+from fairclust._core import is_compiled, kernels
+from fairclust.datasets import make_synthetic
+data = make_synthetic()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        model = FairKMeans(2, max_fairness_error=0.01, random_state=0)
+        model.fit(data.data, sensitive_features=data.sensitive_features)
+same = bool((model.predict(data.data, data.sensitive_features) == model.labels_).all())
+print(json.dumps([is_compiled, kernels.name, [w.category.__name__ for w in caught], model.fairness_goal_met_,
+                  model.objective_, same]))
+"""
+
+
+def test_without_the_compiled_kernels_it_works_and_says_so_once():
+    from fairclust import FairKMeans
+    from fairclust.datasets import make_synthetic
+
+    is_compiled, name, caught, is_met, objective, same = run(BLOCKED)
+    assert not is_compiled
+    assert name == "numpy"
+    assert caught == ["SlowKernelsWarning"]
+    assert is_met
+    assert same
+    data = make_synthetic()
+    model = FairKMeans(2, max_fairness_error=0.01, random_state=0)
+    assert objective == pytest.approx(
+        model.fit(data.data, sensitive_features=data.sensitive_features).objective_, rel=1e-3
+    )
+
+
+def test_the_version_is_that_of_the_installed_package():
+    from importlib.metadata import version
+
+    import fairclust
+
+    assert fairclust.__version__ == version("fairclust")

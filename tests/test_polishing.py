@@ -1,0 +1,53 @@
+"""Single moves: each pays by what the penalty and the objective say, and their sum is the fall of the energy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import oracles
+from cases import people
+from fairclust.fairness import KLFairness
+from fairclust.fitting import Settings, fit_once
+from fairclust.layout import build_layout
+from fairclust.objectives import KMeansObjective
+from fairclust.polishing import Penalty, polish
+from fairclust.solvers import Dual
+from fairclust.sweep import InMemorySweep
+
+
+def test_penalty_of_a_move_is_the_change_of_the_weighted_errors():
+    fairness, weight = KLFairness(np.array([0.5, 0.3, 0.2])), np.array([10.0, 20.0])
+    masses = np.array([[3.0, 2.0, 4.0], [5.0, 1.0, 1.0]])
+    penalty = Penalty(fairness, weight, masses)
+    before = weight @ fairness.value(masses)
+    promised = penalty.leave[1, 0] + penalty.enter[0, 0]
+    penalty.move(0, 1, 0)
+    assert penalty.masses.tolist() == [[4.0, 2.0, 4.0], [4.0, 1.0, 1.0]]
+    assert weight @ fairness.value(penalty.masses) - before == pytest.approx(promised)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_polishing_ends_where_no_single_move_pays(each_kernel, seed):
+    data = people(60, n_clusters=3, seed=seed)
+    codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
+    sweep = InMemorySweep(build_layout(codes, 2), 3)
+    fairness, weight = KLFairness(np.bincount(codes) / 60), np.full(3, 30.0)
+    objective = KMeansObjective(data.X)
+    rough = fit_once(objective, sweep, fairness, weight, Dual(), data.init, Settings(max_iter=1))
+    polished, is_done = polish(objective, sweep, fairness, weight, rough)
+    assert is_done
+    assert polished.energy <= rough.energy
+    X, codes = data.X[sweep.layout.order], sweep.layout.cells
+
+    def energy(labels):
+        errors = oracles.kl(fairness.target, oracles.masses_of(labels, codes, 3, 2))
+        return oracles.kmeans_objective(X, labels) + 30.0 * errors.sum()
+
+    assert polished.energy == pytest.approx(energy(polished.labels), rel=1e-9)
+    for point in range(60):
+        for cluster in range(3):
+            moved = polished.labels.copy()
+            moved[point] = cluster
+            if len(np.unique(moved)) == 3:
+                assert energy(moved) >= polished.energy - 1e-6

@@ -1,0 +1,82 @@
+"""The result does not depend on the number of threads, bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cases import people
+from fairclust import FairKMeans
+
+ATTRIBUTES = ["labels_", "cluster_centers_", "energy_history_", "prices_", "proportions_"]
+NUMBERS = ["energy_", "objective_", "fairness_error_", "fairness_weight_", "n_sweeps_", "n_iter_"]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "options",
+    [{"fairness_weight": 3000.0}, {"fairness_weight": 0.0}, {"fairness_weight": 3000.0, "assignments": "soft"}, {}],
+    ids=["dual", "plain", "soft", "auto"],
+)
+def test_fits_are_bit_identical_for_1_2_and_4_threads(options, dtype, weighted):
+    data = people(20_000, n_clusters=5, n_groups=3, dtype=dtype)
+    weights = np.random.default_rng(0).uniform(0, 2, 20_000) if weighted else None
+    fits = [
+        FairKMeans(5, init=data.init, n_jobs=n_jobs, max_iter=8, max_fairness_error=0.01, **options).fit(
+            data.X, sensitive_features=data.groups, sample_weight=weights
+        )
+        for n_jobs in (1, 2, 4)
+    ]
+    for other in fits[1:]:
+        for name in ATTRIBUTES:
+            assert np.array_equal(getattr(other, name), getattr(fits[0], name)), name
+        for name in NUMBERS:
+            assert getattr(other, name) == getattr(fits[0], name), name
+    new = people(3000, seed=1, dtype=dtype)
+    assert np.array_equal(fits[0].predict_proba(new.X), fits[2].predict_proba(new.X))
+
+
+def test_bound_is_bit_identical_for_1_2_and_4_threads():
+    data = people(9000, n_clusters=3, dtype=np.float32)
+    fits = [
+        FairKMeans(3, init=data.init, fairness_weight=1000.0, solver="bound", n_jobs=n, max_iter=3).fit(
+            data.X, sensitive_features=data.groups
+        )
+        for n in (1, 2, 4)
+    ]
+    assert all(np.array_equal(other.labels_, fits[0].labels_) for other in fits[1:])
+    assert all(np.array_equal(other.energy_history_, fits[0].energy_history_) for other in fits[1:])
+
+
+def test_fits_in_two_python_threads_do_not_disturb_each_other():
+    from concurrent.futures import ThreadPoolExecutor
+
+    data = people(9000, n_clusters=3)
+
+    def fit(_):
+        return FairKMeans(3, init=data.init, fairness_weight=1000.0, n_jobs=2).fit(
+            data.X, sensitive_features=data.groups
+        )
+
+    alone = fit(None)
+    with ThreadPoolExecutor(3) as pool:
+        assert all(np.array_equal(model.labels_, alone.labels_) for model in pool.map(fit, range(6)))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+def test_a_forked_child_can_fit_after_its_parent_did():
+    import multiprocessing
+
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this platform does not fork")
+    _energy(0)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(_energy, (0,)).get(timeout=60) == _energy(0)
+
+
+def _energy(seed):
+    data = people(9000, seed=seed)
+    return (
+        FairKMeans(4, init=data.init, fairness_weight=100, n_jobs=2).fit(data.X, sensitive_features=data.groups).energy_
+    )
