@@ -35,6 +35,7 @@ demo: $(VENV)/.installed-cli,plot   ## Fair clustering on built-in data, with a 
 	$(BIN)/fairclust demo
 
 test: $(VENV)/.installed-test,lint   ## Lint, type-check and test (about 10 minutes at most)
+	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 -m 'not slow'

@@ -23,7 +23,7 @@ LAYERS = {
     3: ["solvers", "objectives", "audit", "spectral"],  # see no point; see the points
     4: ["fitting", "rounding"],  # the outer loop
     5: ["problem", "polishing"],
-    6: ["search", "ncut_problem"],
+    6: ["search", "restarts", "ncut_problem"],
     7: ["estimators"],
     8: ["path", "baselines", "report", "plotting"],
     9: ["cli"],

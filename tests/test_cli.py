@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import gzip
+import importlib.util
 import json
 import re
 import subprocess
@@ -61,7 +62,11 @@ def without(monkeypatch):
 
         for loaded in [module for module in sys.modules if module.split(".")[0] == name]:
             monkeypatch.delitem(sys.modules, loaded)
+        found = importlib.util.find_spec
         monkeypatch.setattr(builtins, "__import__", importing)
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda module, *args: None if module == name else found(module, *args)
+        )
 
     return hide
 
@@ -452,3 +457,20 @@ def test_hostile_names_are_printed_as_plain_text(fairclust, tmp_path):
     assert outcome.code == 0
     assert "\x1b[31m" not in outcome.out
     assert "a" * 60 not in outcome.out
+
+
+def test_fit_writes_a_report(fairclust, people_csv):
+    pytest.importorskip("vl_convert")
+    outcome = fairclust("fit", people_csv, *FIT, "--report", "report.html", "--json")
+    assert json.loads(outcome.out)["written"] == {"report": "report.html"}
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "Fair clusters of people.csv by sex" in page
+    assert "Features: age, income." in page
+
+
+def test_fit_without_the_report_extra_names_it_before_the_work(fairclust, people_csv, without):
+    without("vl_convert")
+    outcome = fairclust("fit", people_csv, *FIT, "--report", "report.html", "--out", "labels.csv")
+    assert outcome.code == 1
+    assert "pip install 'fairclust[report]'" in outcome.noted
+    assert not Path("labels.csv").exists()

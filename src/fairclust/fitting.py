@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ._typing import FloatArray, IntArray
-from .objectives import Anchored, Objective
+from .objectives import Anchored, Objective, Relaxed
 from .solvers import FairnessTerm, Solution, Solver
 from .sweep import HardAnswer, InMemorySweep, State, Sweep
 
@@ -159,20 +159,46 @@ def fit_coarse_to_fine(
     solver: Solver,
     parameters: FloatArray,
     settings: Settings,
+    state: State | None = None,
 ) -> FitResult:
-    """Fit, on a sample first where there are many points: prices and centres of a sample are nearly right for all.
+    """Fit something easier first, where there is such a thing, and go on from its parameters and prices.
 
-    Early iterations then cost a sixteenth. Plain clustering is fitted on all points from the first iteration.
+    Where there are many points, that is a sample: early iterations then cost a sixteenth. (Plain clustering is fitted on
+    all points from the first iteration.) Where the parameters come from a discrete set, it is the relaxed objective, of a
+    sample if there are many points.
     """
-    step = sampling_step(sweep, solver, settings)
-    if step < 2 or not weight.any():
-        return fit_once(objective, sweep, fairness, weight, solver, parameters, settings)
-    sample, rows = sweep.sampled(step)
-    share = sample.total / sweep.total
-    coarse = fit_once(objective.sampled(rows), sample, fairness, weight * share, solver, parameters, settings)
-    del sample
+    coarse = _fit_coarse(objective, sweep, fairness, weight, solver, parameters, settings, state)
+    if coarse is None:
+        return fit_once(objective, sweep, fairness, weight, solver, parameters, settings, state)
     fine = fit_once(objective, sweep, fairness, weight, solver, coarse.parameters, settings, coarse.state)
-    return replace(fine, n_sweeps=fine.n_sweeps + round(coarse.n_sweeps * share))
+    return replace(fine, n_sweeps=fine.n_sweeps + coarse.n_sweeps)
+
+
+def _fit_coarse(
+    objective: Objective,
+    sweep: InMemorySweep,
+    fairness: FairnessTerm,
+    weight: FloatArray,
+    solver: Solver,
+    parameters: FloatArray,
+    settings: Settings,
+    state: State | None,
+) -> FitResult | None:
+    """Fit a sample, a relaxed objective, or both; None: neither helps."""
+    is_plain = not weight.any() or sweep.n_groups == 1
+    if (solver.rests_on_energy and not is_plain) or settings.assignments != "hard":
+        return None
+    relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
+    easier = objective if relaxed is None else relaxed
+    step = min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
+    if step >= 2 and (relaxed is not None or not is_plain):
+        sample, rows = sweep.sampled(step)
+        share = sample.total / sweep.total
+        found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, settings, state)
+        return replace(found, n_sweeps=round(found.n_sweeps * share))
+    if relaxed is None:
+        return None
+    return fit_once(relaxed, sweep, fairness, weight, solver, parameters, settings, state)
 
 
 def _fit_soft(

@@ -9,7 +9,7 @@ import numpy as np
 from ._typing import FloatArray
 from .fairness import KLFairness
 from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once, sampling_step
-from .objectives import Objective
+from .objectives import Objective, Relaxed
 from .solvers import Solver
 from .sweep import InMemorySweep, State
 
@@ -55,7 +55,8 @@ class Problem:
     ) -> FitResult:
         """Fit at a weight per cluster."""
         parts = (self.objective, self.sweep, self.fairness, weights, self.solver, parameters, settings or self.settings)
-        return fit_coarse_to_fine(*parts) if state is None else fit_once(*parts, state)
+        is_new = state is None or isinstance(self.objective, Relaxed)
+        return fit_coarse_to_fine(*parts, state) if is_new else fit_once(*parts, state)
 
     def coarse(self) -> Problem | None:
         """The same problem on a sample of the points; None where there are too few to need one."""

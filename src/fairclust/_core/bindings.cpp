@@ -328,6 +328,8 @@ static int64_t make_moves(In<T, 2> X, In<int32_t, 1> rows, In<int32_t, 1> positi
         ++n_moves;
     }
     return n_moves;
+}
+
 static bool has_signal() {
     nb::gil_scoped_acquire gil;
     return PyErr_CheckSignals() != 0;
@@ -386,14 +388,15 @@ static void coordinate_medians(const Plan& plan, In<T, 2> X, In<int32_t, 1> labe
 }
 
 template <class T>
-static Table median_sums(const Plan& plan, In<T, 2> X, In<T, 2> centers, In<int32_t, 1> labels, Weights weights,
-                         int n_threads) {
+static Table median_sums(const Plan& plan, In<T, 2> X, In<T, 2> centers, In<double, 1> near, In<int32_t, 1> labels,
+                         Weights weights, int n_threads) {
+    require(near.shape(0) == centers.shape(0), "median_sums: one distance per centre is needed");
     const MedoidArgs<T> args = medoid_args(plan, X, labels, weights, centers.shape(0), n_threads);
     const int64_t K = centers.shape(0), width = X.shape(1) + 3;
     Parts parts(plan, K * width);
     run(plan, n_threads, [&](int64_t c, int) {
         const int64_t last = plan.end(c) - 1;
-        add_median_sums(args, centers.data(), plan.start.data()[plan.begin(c)],
+        add_median_sums(args, centers.data(), near.data(), plan.start.data()[plan.begin(c)],
                     plan.start.data()[last] + plan.size.data()[last], parts.of(c));
     });
     return add_up(plan, parts, K, width);
@@ -416,8 +419,8 @@ template <class T> static void define_rows(nb::module_& m) {
           "weights"_a.none().noconvert(), "old"_a.noconvert(), "exact"_a, "budget"_a, "n_threads"_a);
     m.def("coordinate_medians", &coordinate_medians<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "centers"_a.noconvert(), "n_threads"_a);
-    m.def("median_sums", &median_sums<T>, "plan"_a, "X"_a.noconvert(), "centers"_a.noconvert(), "labels"_a.noconvert(),
-          "weights"_a.none().noconvert(), "n_threads"_a);
+    m.def("median_sums", &median_sums<T>, "plan"_a, "X"_a.noconvert(), "centers"_a.noconvert(), "near"_a.noconvert(),
+          "labels"_a.noconvert(), "weights"_a.none().noconvert(), "n_threads"_a);
 }
 
 }  // namespace fairclust

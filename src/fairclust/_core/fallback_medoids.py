@@ -62,9 +62,15 @@ def coordinate_medians(
 
 
 def median_sums(
-    plan: _Plan, X: FloatArray, centers: FloatArray, labels: IntArray, weights: FloatArray | None, n_threads: int
+    plan: _Plan,
+    X: FloatArray,
+    centers: FloatArray,
+    near: FloatArray,
+    labels: IntArray,
+    weights: FloatArray | None,
+    n_threads: int,
 ) -> FloatArray:
-    """Per cluster: Σ w·(x − c)/‖x − c‖, then Σ w/‖x − c‖, the weight at c itself, and Σ w·‖x − c‖; (K, M + 3)."""
+    """Per cluster: Σ w·(x − c)/‖x − c‖ and Σ w/‖x − c‖ beyond ``near``, the weight within, Σ w·‖x − c‖; (K, M + 3)."""
     n_clusters, n_features = centers.shape
     sums = np.zeros((n_clusters, n_features + 3))
     step = max(1, _NUMBERS // n_features)
@@ -74,8 +80,9 @@ def median_sums(
         w = np.ones(len(label)) if weights is None else weights[rows]
         difference = X[plan.order[rows]].astype(float) - centers[label].astype(float)
         distance = np.sqrt((difference**2).sum(axis=1))
-        pull = np.divide(w, distance, out=np.zeros_like(distance), where=distance > 0)
-        table = np.column_stack([difference * pull[:, None], pull, w * (distance <= 0), w * distance])
+        is_far = distance > near[label]
+        pull = np.divide(w, distance, out=np.zeros_like(distance), where=is_far)
+        table = np.column_stack([difference * pull[:, None], pull, w * ~is_far, w * distance])
         np.add.at(sums, label, table)
     return sums
 
@@ -169,7 +176,7 @@ def _middle(points: FloatArray, w: FloatArray, metric: int) -> tuple[FloatArray,
 
 
 def _cells(points: FloatArray, w: FloatArray, metric: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """About √n cells by halving across the widest feature: mean, weight, quota (tr C − largest eigenvalue)/2, radius."""
+    """About √n cells, by halving: mean, weight, quota (tr C − largest eigenvalue)/2, radius."""
     smallest = int(np.sqrt(len(points)))
     waiting, means, weights, quotas, radii = [np.arange(len(points))], [], [], [], []
     while waiting:

@@ -532,7 +532,8 @@ bool find_coordinate_medians(const MedoidArgs<T>& args, T* centers, const std::f
 }
 
 template <class T>
-void add_median_sums(const MedoidArgs<T>& args, const T* centers, int64_t begin, int64_t end, double* sums) {
+void add_median_sums(const MedoidArgs<T>& args, const T* centers, const double* near, int64_t begin, int64_t end,
+                     double* sums) {
     const int64_t M = args.n_features;
     std::vector<double> difference(M);
     for (int64_t at = begin; at < end; ++at) {
@@ -545,14 +546,15 @@ void add_median_sums(const MedoidArgs<T>& args, const T* centers, int64_t begin,
             difference[m] = static_cast<double>(x[m]) - static_cast<double>(c[m]);
             square += difference[m] * difference[m];
         }
-        if (square <= 0) {
+        const double distance = std::sqrt(square);
+        sum[M + 2] += w * distance;
+        if (distance <= near[args.labels[at]]) {
             sum[M + 1] += w;
             continue;
         }
-        const double distance = std::sqrt(square), pull = w / distance;
+        const double pull = w / distance;
         for (int64_t m = 0; m < M; ++m) sum[m] += pull * difference[m];
         sum[M] += pull;
-        sum[M + 2] += w * distance;
     }
 }
 
@@ -560,7 +562,7 @@ template bool find_medoids<float>(const MedoidLoops<float>&, const MedoidArgs<fl
 template bool find_medoids<double>(const MedoidLoops<double>&, const MedoidArgs<double>&, const MedoidResult&, const std::function<bool()>&);
 template bool find_coordinate_medians<float>(const MedoidArgs<float>&, float*, const std::function<bool()>&);
 template bool find_coordinate_medians<double>(const MedoidArgs<double>&, double*, const std::function<bool()>&);
-template void add_median_sums<float>(const MedoidArgs<float>&, const float*, int64_t, int64_t, double*);
-template void add_median_sums<double>(const MedoidArgs<double>&, const double*, int64_t, int64_t, double*);
+template void add_median_sums<float>(const MedoidArgs<float>&, const float*, const double*, int64_t, int64_t, double*);
+template void add_median_sums<double>(const MedoidArgs<double>&, const double*, const double*, int64_t, int64_t, double*);
 
 }  // namespace fairclust

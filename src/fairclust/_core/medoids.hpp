@@ -80,8 +80,10 @@ template <class T>
 bool find_coordinate_medians(const MedoidArgs<T>& args, T* centers, const std::function<bool()>& interrupted);
 
 // What a step of Weiszfeld's iteration needs, positions [begin, end). OUT sums (n_clusters, n_features + 3): the sum of
-// w (x - c) / |x - c|, then of w / |x - c|, then the weight at c itself, then the sum of w |x - c|.
+// w (x - c) / |x - c|, then of w / |x - c|, both over the points farther from c than `near` (n_clusters,); then the weight
+// of the others, then the sum of w |x - c| over all.
 template <class T>
-void add_median_sums(const MedoidArgs<T>& args, const T* centers, int64_t begin, int64_t end, double* sums);
+void add_median_sums(const MedoidArgs<T>& args, const T* centers, const double* near, int64_t begin, int64_t end,
+                     double* sums);
 
 }  // namespace fairclust

@@ -18,6 +18,7 @@ from ..checks import DEFAULT_MAX_FAIRNESS_ERROR
 from ..errors import InvalidInputError
 from ..groups import to_column
 from ..report import Page, model_report
+from ..report._page import check_extras
 from .columns import MISSING_POLICIES, Choice, Prepared, choose_features, names_in, prepare, read_groups
 from .files import check_output
 from .objectives import WORDS, find_estimator, watched
@@ -121,6 +122,8 @@ def run_fit(source: Source, method: Method, wanted: Wanted) -> None:
         check_output(path, force=wanted.force, argument=argument, inputs=(source.file,) if source.file.exists() else ())
     if wanted.out is not None and wanted.report is not None and wanted.out.resolve() == wanted.report.resolve():
         raise InvalidInputError(f"--out and --report both name {wanted.out}. Give them different names.")
+    if wanted.report is not None:
+        check_extras()  # before the work, not after it
     stages = Stages()
     people = load_people(source, stages)
     if wanted.label_column in people.table.column_names:

@@ -130,10 +130,10 @@ class FairKMedian(PrototypeClusterer):
     -----
     Time per outer iteration is O(n_samples · n_clusters · n_features). A medoid takes about 10 distances per row while
     the fit moves. The exact search compares rows with cells of the cluster first, and few rows with all others: on real
-    data a few percent of all pairs. A cluster of up to 16,384 rows is always searched exactly; in a larger one the search
-    may take 16,384 distances per row, and says in ``medoid_search_`` when that was not enough. With "manhattan" it sorts
-    instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids settle; above, they are
-    computed for the final labels.
+    data a few percent of all pairs. A cluster of up to 8,192 rows is always searched exactly; in a larger one the
+    search may take 16,384 distances per row, and ``medoid_search_`` says when that was not enough. With "manhattan" it
+    sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids settle; above, they
+    are computed for the final labels.
 
     A medoid stays in its cluster for the next outer iteration, so that the energy falls at every step; it may therefore
     hold a label that :meth:`predict` would not give it.

@@ -50,3 +50,12 @@ class Anchored(Protocol):
     def anchors(self) -> IntArray | None:
         """Positions (visiting order), one per cluster, of the points that must stay in it; −1 or None: none."""
         ...
+
+
+@runtime_checkable
+class Relaxed(Protocol):
+    """An objective whose parameters come from a discrete set: a fit gets stuck early, and starts from a smooth one."""
+
+    def relaxed(self) -> Objective | None:
+        """Return the objective with parameters anywhere in space; None where that is what they are already."""
+        ...

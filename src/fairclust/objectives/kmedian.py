@@ -19,6 +19,7 @@ _FEW_CHANGES = 0.05  # share of the labels that change between two steps; below 
 _MANY_ROWS = 1 << 18  # above, only the last medoids are exact
 _MEDIAN_STEPS = 200
 _MEDIAN_TOL = 1e-7  # relative fall of the sum of distances that a step of Weiszfeld's iteration must bring
+_NEAR = 1e-6  # of the mean distance: a point this close to a centre is at the centre
 _NO_WEIGHT = 1e-7  # soft assignments below this are nothing
 
 
@@ -59,9 +60,9 @@ class Effort:
 class KMedianObjective:
     """Σ_p d(x_p, c_k(p)), with a_pk = d(x_p, c_k) and c_k the medoid or the geometric median of cluster k.
 
-    A medoid is a point of its own cluster. So that the point costs bound the objective from above, the medoids that the
-    costs were computed from stay in their clusters (:meth:`anchors`): every labelling that is then proposed has a medoid
-    at least as good as the old one.
+    A medoid is a point of its own cluster. So that the point costs bound the objective from above, the medoids that
+    the costs were computed from stay in their clusters (:meth:`anchors`): every labelling that is then proposed has
+    medoids at least as good as the old ones.
 
     Parameters
     ----------
@@ -91,8 +92,8 @@ class KMedianObjective:
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Medoids, or medians, of the clusters: never worse than the centres of the last :meth:`fill`.
 
-        While many labels still change (or where there are many rows) a medoid is the best of the old one and a few points
-        near the geometric median; :meth:`medoids` finds the exact ones.
+        While many labels still change (or where there are many rows) a medoid is the best of the old one and a few
+        points near the geometric median; :meth:`medoids` finds the exact ones.
         """
         if self.center == "geometric":
             return self._medians(sweep, labels, sweep.weights, self._start(sweep, labels, sizes))
@@ -148,8 +149,12 @@ class KMedianObjective:
         return min(self._soft[1], answer.cost)
 
     def sampled(self, rows: IntArray) -> KMedianObjective:
-        """K-median on some rows only; its medoids are rows of X all the same."""
+        """K-median on some rows only; their medoids are rows of X all the same."""
         return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, self.effort)
+
+    def relaxed(self) -> KMedianObjective | None:
+        """K-median with geometric medians: medoids are found among the points near them."""
+        return KMedianObjective(self.X, self.metric, "geometric", self.effort) if self.center == "medoid" else None
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features; 0 when no medoid changed."""
@@ -234,22 +239,24 @@ class KMedianObjective:
     ) -> FloatArray:
         """Weiszfeld's iteration with the step of Vardi and Zhang where a centre meets a point."""
         n_features = self.X.shape[1]
-        centers = start.astype(float)
-        best, least = start, np.full(len(start), np.inf)
-        for _ in range(_MEDIAN_STEPS):
-            tried = np.ascontiguousarray(centers, dtype=self.X.dtype)
-            sums = kernels.median_sums(sweep.plan, self.X, tried, labels, weights, sweep.n_threads)
+        tried, near = np.ascontiguousarray(start, dtype=self.X.dtype), np.zeros(len(start))
+        best, least = tried, np.full(len(start), np.inf)
+        weight = np.bincount(labels, weights=weights, minlength=len(start))
+        for step in range(_MEDIAN_STEPS):
+            sums = kernels.median_sums(sweep.plan, self.X, tried, near, labels, weights, sweep.n_threads)
             pull, total, here, cost = np.split(sums, [n_features, n_features + 1, n_features + 2], axis=1)
             is_better = cost[:, 0] < least
-            before = float(least.sum())
+            before, least = float(least.sum()), np.minimum(least, cost[:, 0])
             best = np.where(is_better[:, None], tried, best)
-            least = np.minimum(least, cost[:, 0])
-            if before - float(least.sum()) <= _MEDIAN_TOL * float(least.sum()):
+            # The first step may be short: it starts close to a point, and does not know yet what close is.
+            if step > 1 and before - float(least.sum()) <= _MEDIAN_TOL * float(least.sum()):
                 break
             # The points elsewhere pull with a force of this length; the points at the centre hold it with their weight.
             force = np.linalg.norm(pull, axis=1, keepdims=True)
             free = np.divide(force - here, force, out=np.zeros_like(force), where=force > here)
-            centers = tried + free * np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
+            moved_to = tried + free * np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
+            tried = np.ascontiguousarray(moved_to, dtype=self.X.dtype)
+            near = _NEAR * cost[:, 0] / np.maximum(weight, np.finfo(float).tiny)
         return np.ascontiguousarray(best)
 
 
