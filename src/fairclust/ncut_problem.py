@@ -75,7 +75,12 @@ class NCutProblem(Problem):
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
         if settings.assignments == "soft" and weights.any() and self.sweep.n_groups > 1:
-            return self._bound(self._sufficient_shift(), energy, labels, settings)
+            found = self._bound(self._sufficient_shift(), energy, labels, settings)
+            if not self.is_refined:
+                return found
+            softened = self.sweep.layout.to_user_order(found.labels)
+            labels = min(labels, softened, key=lambda tried: energy.value(self.level, tried))
+            settings = replace(settings, assignments="hard")
         return self._descend(energy, labels, settings, random_state)
 
     def coarse(self) -> None:

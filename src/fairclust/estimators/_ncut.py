@@ -81,8 +81,8 @@ class FairNCut(FairClusterer):
     tol : float, default=1e-4
         Stop when fewer than this share of the nodes move, or cycles of moves lower the energy by less than this share.
     assignments : {"hard", "soft"}, default="hard"
-        What the bound touches at. "soft" is what the paper writes; it stops at the relaxed energy's minimum and is not
-        refined.
+        What the bound touches at. "soft" is what the paper writes: with ``polish=False`` the relaxed energy falls and
+        is reported; otherwise the labels it ends with are one more start.
     random_state : int, RandomState or None, default=None
         Seed of the graph, the starts and the moves.
     n_jobs : int or None, default=None
@@ -100,7 +100,7 @@ class FairNCut(FairClusterer):
     objective_ : float
         Ncut of the labels, as :func:`fairclust.metrics.ncut_objective` counts it.
     energy_ : float
-        ``objective_ + fairness_weight_ · fairness_error_`` (with soft assignments, the relaxed energy).
+        ``objective_ + fairness_weight_ · fairness_error_``, or the relaxed energy (see ``assignments``).
     energy_history_ : ndarray of shape (n_iter_,)
         Energy after the start, each bound step and each cycle of moves; it never rises.
     fairness_error_ : float
