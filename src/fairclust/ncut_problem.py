@@ -19,7 +19,7 @@ from .problem import Problem
 from .spectral import start_labels
 from .sweep import State
 
-_COARSE = 2000  # nodes of the level where starts are made
+COARSE = 2000  # nodes of the level where starts are made
 _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
 _STARTS = 8  # K-means runs per embedding
 _CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
@@ -195,12 +195,12 @@ class NCutProblem(Problem):
 
     @property
     def _coarse_size(self) -> int:
-        return max(_COARSE, _NODES_PER_CLUSTER * self.sweep.n_clusters)
+        return max(COARSE, _NODES_PER_CLUSTER * self.sweep.n_clusters)
 
 
 def open_graph(level: Level, n_clusters: int, target: FloatArray, random_state: np.random.RandomState) -> Opening:
     """Shrink the graph and make starts from its plain and its fair spectral embedding."""
-    size = max(_COARSE, _NODES_PER_CLUSTER * n_clusters)
+    size = max(COARSE, _NODES_PER_CLUSTER * n_clusters)
     hierarchy, _ = coarsen(level, len(target), size, heaviest_node(level, n_clusters), random_state)
     labels = start_labels(hierarchy.coarsest, n_clusters, None, _STARTS, random_state)
     if len(target) > 1:

@@ -84,10 +84,14 @@ def move_nodes(
     held = np.zeros((n_clusters, n_groups))
     np.add.at(held, labels, masses)
     fair = _fairness(held, target, weight)
-    n_moved = 0
+    waits = np.zeros(len(labels), dtype=bool)
+    n_moved, is_full = 0, True
     for n_pass in range(max_passes):
         gained = 0.0
         for node in order:
+            if not is_full and not waits[node]:
+                continue
+            waits[node] = False
             own = labels[node]
             if count[own] <= 1:
                 continue
@@ -111,10 +115,12 @@ def move_nodes(
             held[to] += masses[node]
             fair[own], fair[to] = fair_left, fair_with[to]
             labels[node] = to
+            waits[indices[at]] = True
             gained -= change[to]
             n_moved += 1
-        if gained <= least:
+        if gained <= least and is_full:
             return n_pass + 1, n_moved
+        is_full = gained <= least
     return max_passes, n_moved
 
 

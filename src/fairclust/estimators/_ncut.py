@@ -16,7 +16,7 @@ from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
 from ..groups import Groups
 from ..layout import build_layout
 from ..multilevel import Level
-from ..ncut_problem import MANY_LINKS, NCutProblem, open_graph
+from ..ncut_problem import COARSE, MANY_LINKS, NCutProblem, open_graph
 from ..objectives import KMeansObjective, NCutObjective
 from ..problem import Problem, WeightedFit
 from ..search import Aim
@@ -72,7 +72,7 @@ class FairNCut(FairClusterer):
         array or a callable gives starting centres (n_clusters, n_features), or labels (n_samples,).
     n_init : "auto" or int, default="auto"
         Number of starts; for "spectral", of coarse graphs, compared before they are refined. "auto": 4 coarse
-        graphs (1 above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or callables.
+        graphs (1 up to 2,000 nodes and above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or callables.
     polish : bool or "auto", default="auto"
         Whether moves of single nodes and of coarse nodes follow the bound steps. "auto" is True; False is the paper's
         method.
@@ -252,7 +252,7 @@ class FairNCut(FairClusterer):
         openings, starts = [], [_NOTHING]
         if isinstance(self.init, str) and self.init == "spectral":
             if self.n_init == "auto":
-                n_starts = 4 if W.nnz <= MANY_LINKS else 1
+                n_starts = 4 if n_samples > COARSE and W.nnz <= MANY_LINKS else 1
             openings = [open_graph(level, n_clusters, groups.target, random_state) for _ in range(n_starts)]
         else:
             starts = [self._labels(X, n_clusters, random_state) for _ in range(n_starts)]
