@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from fairclust._core import is_compiled
+
 from .records import Claim, Row, SuiteResult
 
 _PACKAGES = ("fairclust", "numpy", "scipy", "scikit-learn", "faiss-cpu", "holisticai", "jax")
@@ -26,6 +28,7 @@ def describe_run(*, quick: bool) -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
         "quick": quick,
         "machine": _machine(),
+        "kernels": "compiled" if is_compiled else "NumPy (slow)",
         "versions": {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
         "commit": _commit(),
     }
@@ -96,7 +99,8 @@ def describe_in_words(run: Mapping[str, Any], seconds: float | None = None) -> s
     machine = ", ".join(f"{key} {value}" for key, value in run["machine"].items() if value is not None)
     versions = ", ".join(f"{key} {value}" for key, value in run["versions"].items() if value is not None)
     took = "" if seconds is None else f", {seconds:.0f} s"
-    return f"{'Quick' if run['quick'] else 'Full'} run of {run['date']}{took}. {machine}. {versions}."
+    size = "Quick" if run["quick"] else "Full"
+    return f"{size} run of {run['date']}{took}. {machine}. {run['kernels']} kernels. {versions}."
 
 
 def claims_table(claims: Sequence[Claim]) -> str:

@@ -11,6 +11,7 @@ from .. import __version__
 from .auditing import run_audit
 from .demo import run_demo
 from .fit import Method, Source, Wanted, run_fit
+from .pathing import run_path
 from .screen import guarded, say
 from .summary import parse_target
 
@@ -52,6 +53,7 @@ Goal = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed: the same seed gives the same clusters.")]
 Starts = Annotated[int | None, typer.Option("--n-init", help="Number of starts; the best is kept.")]
+Iterations = Annotated[int, typer.Option(help="Most outer iterations of a fit.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads; all cores without it. The clusters do not depend on it.")]
 Delimiter = Annotated[str | None, typer.Option(help="What separates cells: , ; | or tab. Found out without it.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of the text, such as cp1252. Found out without it.")]
@@ -117,7 +119,7 @@ def fit(
     ] = None,
     seed: Seed = 0,
     n_init: Starts = None,
-    max_iter: Annotated[int, typer.Option(help="Most outer iterations.")] = 300,
+    max_iter: Iterations = 300,
     jobs: Jobs = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -134,6 +136,45 @@ def fit(
             clusters, objective, fairness_weight, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs
         ),
         Wanted(out, report, label_column, soft, compare, suppress_below, json, force),
+    )
+
+
+@app.command()
+@guarded
+def path(
+    file: File,
+    sensitive: Sensitive,
+    clusters: Clusters,
+    report: Annotated[Path | None, typer.Option(help="Where the page to explore goes, as one HTML file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the table of scores goes: .csv, .tsv or .parquet.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Fairness weights: 0,10,100. A grid of 20 without it.")] = None,
+    features: Features = None,
+    encode: Encode = None,
+    exclude: Exclude = None,
+    missing: Missing = "error",
+    standardize: Standardize = True,
+    objective: Objective = "kmeans",
+    max_fairness_error: Goal = None,
+    target: Target = None,
+    seed: Seed = 0,
+    n_init: Starts = None,
+    max_iter: Iterations = 300,
+    jobs: Jobs = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    suppress_below: Suppress = None,
+    json: Json = False,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Show the whole trade-off between tight and fair clusters, with a page to explore it."""
+    run_path(
+        Source(file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal),
+        Method(clusters, objective, None, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs),
+        Wanted(report=report, suppress_below=suppress_below, json=json, force=force),
+        weights,
+        out,
     )
 
 

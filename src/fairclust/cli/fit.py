@@ -16,9 +16,9 @@ from .._typing import AnyArray
 from ..audit import AuditReport, audit
 from ..checks import DEFAULT_MAX_FAIRNESS_ERROR
 from ..errors import InvalidInputError
-from ..groups import to_column
 from ..report import Page, model_report
-from .columns import MISSING_POLICIES, Choice, Prepared, choose_features, names_in, prepare, read_groups
+from ..report._page import check_extras
+from .columns import MISSING_POLICIES, Choice, Prepared, choose_features, group_array, names_in, prepare, read_groups
 from .files import check_output
 from .objectives import WORDS, find_estimator, watched
 from .screen import note, say, told_warnings
@@ -121,6 +121,8 @@ def run_fit(source: Source, method: Method, wanted: Wanted) -> None:
         check_output(path, force=wanted.force, argument=argument, inputs=(source.file,) if source.file.exists() else ())
     if wanted.out is not None and wanted.report is not None and wanted.out.resolve() == wanted.report.resolve():
         raise InvalidInputError(f"--out and --report both name {wanted.out}. Give them different names.")
+    if wanted.report is not None:
+        check_extras()  # before the work, not after it
     stages = Stages()
     people = load_people(source, stages)
     if wanted.label_column in people.table.column_names:
@@ -151,7 +153,7 @@ def load_people(source: Source, stages: Stages) -> People:
             table, features=source.features, encode=source.encode, exclude=source.exclude, sensitive=sensitive
         )
         prepared = prepare(table, choice, groups, missing=source.missing, standardize=source.standardize)
-        used = to_column(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))
+        used = group_array(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))
     return People(table, choice, prepared, used, sensitive, remarks)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import fairclust
-
+from .. import estimators
 from ..errors import InvalidInputError
 
 ESTIMATORS = {"kmeans": "FairKMeans", "kmedian": "FairKMedian", "ncut": "FairNCut"}
@@ -20,15 +19,15 @@ WORDS = {
 
 def find_estimator(objective: str) -> type[Any]:
     """Give the estimator class of an objective; a clear message where this installation has none."""
-    available = [name for name, estimator in ESTIMATORS.items() if hasattr(fairclust, estimator)]
+    available = [name for name, estimator in ESTIMATORS.items() if hasattr(estimators, estimator)]
     if objective not in ESTIMATORS:
         raise InvalidInputError(f"--objective {objective!r} is not known. Choose one of: {', '.join(available)}.")
     if objective not in available:
         raise InvalidInputError(
-            f"--objective {objective} is not available in fairclust {fairclust.__version__}. "
+            f"--objective {objective} is not available in this version of fairclust. "
             f"Choose one of: {', '.join(available)}."
         )
-    found: type[Any] = getattr(fairclust, ESTIMATORS[objective])
+    found: type[Any] = getattr(estimators, ESTIMATORS[objective])
     return found
 
 

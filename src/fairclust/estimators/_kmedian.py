@@ -132,8 +132,8 @@ class FairKMedian(PrototypeClusterer):
     the fit moves. The exact search compares rows with cells of the cluster first, and few rows with all others: on real
     data a few percent of all pairs. A cluster of up to 10,000 rows is always searched exactly; in a larger one the
     search may take 2²⁷ distances, or 1,024 per row, and ``medoid_search_`` says when that was not enough. With
-    "manhattan" it sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids settle; above, they
-    are computed for the final labels.
+    "manhattan" it sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids
+    settle; above, they are computed for the final labels.
 
     Medoids are sticky: a fit of medoids alone stops early, in worse clusters. So the fit finds geometric medians first
     (of a sample, from 262,144 rows on; not with ``solver="bound"`` or soft assignments) and goes on with medoids from
@@ -220,7 +220,7 @@ class FairKMedian(PrototypeClusterer):
 
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> KMedianObjective:
         metric = checks.check_choice("metric", self.metric, tuple(METRICS))
-        return KMedianObjective(X, metric, checks.check_choice("center", self.center, CENTERS), weights)
+        return KMedianObjective(X, metric, checks.check_choice("center", self.center, CENTERS), weights=weights)
 
     def _settings(self) -> Any:
         checks.check_choice("metric", self.metric, tuple(METRICS))

@@ -72,10 +72,10 @@ class KMedianObjective:
     metric : {"euclidean", "manhattan"}
     center : {"medoid", "geometric"}
         "geometric": anywhere in space; for manhattan the median of every feature.
-    weights : ndarray of shape (n_samples,) or None
-        Sample weights, for the variance that ``tol`` is relative to.
     effort : Effort or None
         Counts the distances.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
     """
 
     def __init__(
@@ -83,15 +83,15 @@ class KMedianObjective:
         X: FloatArray,
         metric: str = "euclidean",
         center: str = "medoid",
-        weights: FloatArray | None = None,
         effort: Effort | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         self.X = X
+        self._weights = weights
         self.metric = metric
         self.center = center
         self.effort = Effort() if effort is None else effort
         self._metric = METRICS[metric]
-        self._weights = weights
         self._variance = _mean_variance(X, weights)
         self._filled: FloatArray | None = None  # the centres that the point costs are distances to
         self._medoids: Medoids | None = None  # the last ones found,
@@ -161,13 +161,13 @@ class KMedianObjective:
     def sampled(self, rows: IntArray) -> KMedianObjective:
         """K-median on some rows only; their medoids are rows of X all the same."""
         weights = None if self._weights is None else self._weights[rows]
-        return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, weights, self.effort)
+        return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, self.effort, weights)
 
     def relaxed(self) -> KMedianObjective | None:
         """K-median with geometric medians: medoids are found among the points near them."""
-        if self.center == "geometric":
+        if self.center != "medoid":
             return None
-        return KMedianObjective(self.X, self.metric, "geometric", self._weights, self.effort)
+        return KMedianObjective(self.X, self.metric, "geometric", self.effort, self._weights)
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features; 0 when no medoid changed."""

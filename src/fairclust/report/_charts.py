@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import MissingExtraError
+from ._page import check_extras
 
 Rows = list[dict[str, Any]]
 
 SHAPES = ("circle", "cross", "diamond", "triangle-up", "square", "triangle-down", "triangle-left", "triangle-right")
+_ERROR_TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _GROUP_COLORS = (
     "#66a61e", "#8e7cc3", "#e6ab02", "#1b9e97", "#e7298a", "#a6761d", "#7fb2e5", "#d95f02", "#b3b3b3", "#5e8c61",
     "#c06c84", "#777777",
@@ -22,12 +23,9 @@ _CLUSTER_COLORS = (
 
 def altair() -> Any:
     """Give Altair, or say what to install."""
-    try:
-        import altair
-    except ImportError as error:
-        raise MissingExtraError(
-            "reports need altair, which is not installed. Run `pip install 'fairclust[report]'`."
-        ) from error
+    check_extras()
+    import altair
+
     return altair
 
 
@@ -67,7 +65,7 @@ def composition_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str]
         .encode(x=alt.X("at:Q", title="share of the cluster"))
     )
     return finish(
-        (bars + lines).properties(width="container", height={"step": 24}),
+        (bars + lines).properties(width="container", height=24 * len(clusters)),
         "Stacked bars: the share of each group in every cluster; dashed lines where the target wants them to meet.",
         {"composition": rows},
     )
@@ -83,7 +81,7 @@ def cost_chart(rows: Rows) -> Any:
     )
     bars = base.mark_bar(color="#7f9fc9", height={"band": 0.7})
     labels = base.mark_text(align="right", dx=-6, color="#101418").encode(text=alt.Text("shown:N"))
-    return finish((bars + labels).properties(width="container", height={"step": 34}), "The clustering objective.")
+    return finish((bars + labels).properties(width="container", height=34 * len(rows)), "The clustering objective.")
 
 
 def features_chart(rows: Rows, clusters: Sequence[str], features: Sequence[str], largest: float) -> Any:
@@ -110,7 +108,7 @@ def features_chart(rows: Rows, clusters: Sequence[str], features: Sequence[str],
         )
     )
     description = "Heat map: how far each feature's mean in each cluster is from its average, in standard deviations."
-    return finish(chart.properties(width="container", height={"step": 22}), description)
+    return finish(chart.properties(width="container", height=22 * len(features)), description)
 
 
 def projection_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str], axes: tuple[str, str]) -> Any:
@@ -123,12 +121,18 @@ def projection_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str],
         .encode(
             x=alt.X("x:Q", title=axes[0], scale=alt.Scale(zero=False), axis=alt.Axis(grid=False)),
             y=alt.Y("y:Q", title=axes[1], scale=alt.Scale(zero=False), axis=alt.Axis(grid=False)),
-            color=_colors(alt, "cluster", clusters, _CLUSTER_COLORS),
+            color=_colors(alt, "cluster", clusters, _CLUSTER_COLORS, orient="top"),
             shape=alt.Shape(
                 "group:N",
                 title="group",
                 scale=alt.Scale(domain=list(groups), range=shapes),
-                legend=alt.Legend(orient="bottom", columns=4, labelLimit=160, symbolFillColor="currentColor"),
+                legend=alt.Legend(
+                    orient="bottom",
+                    columns=_columns(alt, groups),
+                    labelLimit=160,
+                    symbolFillColor="currentColor",
+                    symbolStrokeColor="currentColor",
+                ),
             ),
             tooltip=[alt.Tooltip("cluster:N"), alt.Tooltip("group:N")],
         )
@@ -140,11 +144,13 @@ def projection_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str],
 def line_chart(rows: Rows, x_title: str, y_title: str) -> Any:
     """Draw a line with points: ``x`` and ``y``."""
     alt = altair()
+    step = -(-len(rows) // 10)
+    ticks = [row["x"] for row in rows][::step]
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_line(point=True, color="#4c8eda")
         .encode(
-            x=alt.X("x:Q", title=x_title, axis=alt.Axis(format="d", tickMinStep=1, grid=False)),
+            x=alt.X("x:Q", title=x_title, axis=alt.Axis(format="d", values=ticks, grid=False)),
             y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False)),
             tooltip=[alt.Tooltip("x:Q", title=x_title), alt.Tooltip("y:Q", title=y_title, format=".6~g")],
         )
@@ -158,7 +164,10 @@ def tradeoff_chart(rows: Rows, x_title: str, y_title: str) -> Any:
     The data set ``chosen`` holds the one row that is marked; the page replaces it.
     """
     alt = altair()
-    x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="symlog", constant=1e-3), axis=alt.Axis(grid=False))
+    largest = max(row["x"] for row in rows)
+    ticks = [tick for tick in (0.0, *_ERROR_TICKS) if tick <= largest]
+    scale = alt.Scale(type="symlog", constant=1e-3)  # errors fall over many powers of ten, and may be 0
+    x = alt.X("x:Q", title=x_title, scale=scale, axis=alt.Axis(grid=False, values=ticks, format="~g"))
     y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False))
     tooltip = [
         alt.Tooltip("weight:N", title="fairness weight λ"),
@@ -191,7 +200,7 @@ def finish(chart: Any, description: str, datasets: dict[str, Rows] | None = None
     """Give a specification that fits every page: colours of the text around it, no frame, room on a phone."""
     spec = chart.properties(description=description, background="transparent").to_dict()
     spec.pop("$schema", None)
-    spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    spec["autosize"] = {"type": "fit-x", "contains": "padding"}  # heights are for the plot alone, without legends
     spec["datasets"] = spec.get("datasets", {}) | (datasets or {})
     words = {"labelColor": "currentColor", "titleColor": "currentColor"}
     spec["config"] = {
@@ -211,10 +220,18 @@ def finish(chart: Any, description: str, datasets: dict[str, Rows] | None = None
     return spec
 
 
-def _colors(alt: Any, field: str, names: Sequence[str], palette: Sequence[str]) -> Any:
+def _colors(alt: Any, field: str, names: Sequence[str], palette: Sequence[str], orient: str = "bottom") -> Any:
     return alt.Color(
         f"{field}:N",
         title=field,
         scale=alt.Scale(domain=list(names), range=[palette[i % len(palette)] for i in range(len(names))]),
-        legend=alt.Legend(orient="bottom", columns=5, labelLimit=160, symbolType="square", symbolLimit=40),
+        legend=alt.Legend(
+            orient=orient, columns=_columns(alt, names), labelLimit=160, symbolType="square", symbolLimit=40
+        ),
     )
+
+
+def _columns(alt: Any, names: Sequence[str]) -> Any:
+    """As many columns of a legend as the page has room for."""
+    widest = min(160, 7 * max((len(name) for name in names), default=1)) + 30
+    return alt.ExprRef(f"max(1, floor(width / {widest}))")

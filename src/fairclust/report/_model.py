@@ -86,8 +86,8 @@ def model_report(
     beside = None
     if plain is not None:
         beside = audit(plain.labels_, groups, target_proportions=target, suppress_below=suppress_below)
-    X = _as_features(X, len(groups))
-    names = _feature_names(model, X, feature_names)
+    X = as_features(X, len(groups))
+    names = name_features(model, X, feature_names)
     is_hidden = _Hidden.of(report.composition, suppress_below).any
     specs: dict[str, dict[str, Any]] = {}
 
@@ -243,7 +243,8 @@ def _privacy(suppress_below: float | None, example_rows: int) -> str:
     return f"<p class='soft'>This file stands alone and loads nothing from the network. {rows} {text(hidden)}</p>"
 
 
-def _as_features(X: Any, n_rows: int) -> FloatArray | None:
+def as_features(X: Any, n_rows: int) -> FloatArray | None:
+    """Give X as an array; None where there are no features (no X, or a sparse affinity)."""
     if X is None or hasattr(X, "tocsr"):
         return None
     array = np.asarray(X)
@@ -254,7 +255,8 @@ def _as_features(X: Any, n_rows: int) -> FloatArray | None:
     return array
 
 
-def _feature_names(model: Any, X: FloatArray | None, given: Sequence[str] | None) -> list[str]:
+def name_features(model: Any, X: FloatArray | None, given: Sequence[str] | None) -> list[str]:
+    """Name the features: as given, as the model knows them, or x0, x1 and so on."""
     if X is None:
         return []
     if given is None:

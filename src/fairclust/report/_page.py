@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import importlib.util
 import json
 import math
 import os
@@ -148,20 +149,18 @@ def as_json(value: Any) -> str:
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, classes: Sequence[str] | None = None, caption: str = ""
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, classes: Sequence[str] | None = None, kind: str = "numbers"
 ) -> str:
-    """Build a table; cells are HTML that is escaped already, the first of each row is its heading."""
+    """Build a table of "numbers" or "words"; cells are HTML that is escaped already, the first heads its row."""
     head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
     classes = classes or [""] * len(rows)
     lines = []
-    for row, kind in zip(rows, classes, strict=True):
+    for row, emphasis in zip(rows, classes, strict=True):
         cells = "".join(f"<td>{cell}</td>" for cell in row[1:])
-        opening = f'<tr class="{kind}">' if kind else "<tr>"
+        opening = f'<tr class="{emphasis}">' if emphasis else "<tr>"
         lines.append(f'{opening}<th scope="row">{row[0]}</th>{cells}</tr>')
-    said = f"<caption>{caption}</caption>" if caption else ""
-    return (
-        f'<div class="scroll"><table>{said}<thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
-    )
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'<div class="scroll"><table class="{kind}">{inside}</table></div>'
 
 
 def figure(chart_id: str, caption: str = "") -> str:
@@ -169,15 +168,21 @@ def figure(chart_id: str, caption: str = "") -> str:
     return f'<figure><div class="chart" id="{chart_id}"></div><figcaption>{caption}</figcaption></figure>'
 
 
+def check_extras() -> None:
+    """Say what to install where reports cannot be made."""
+    for module, package in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(
+                f"reports need {package}, which is not installed. Run `pip install 'fairclust[report]'`."
+            )
+
+
 @functools.cache
 def _charting_library() -> str:
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError(
-            "reports need vl-convert-python, which is not installed. Run `pip install 'fairclust[report]'`."
-        ) from error
-    bundle: str = vl_convert.javascript_bundle()
+    check_extras()
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub asks for an optional argument
     return bundle.replace("</script", "<\\/script")
 
 

@@ -26,8 +26,8 @@ _TELLING = 0.3  # standard deviations from the average that are worth a word
 NOTION = """
 <div class="means">
 <div><h3>What fair means here</h3><p>Proportional representation: in every cluster, each group should have the share
-that the target gives it. How far a cluster is off is its <em>fairness error</em>, KL(target&nbsp;‖&nbsp;shares): 0 is exact, and
-it grows as shares drift apart.</p></div>
+that the target gives it. How far a cluster is off is its <em>fairness error</em>, KL(target&nbsp;‖&nbsp;shares): 0 is
+exact, and it grows as shares drift apart.</p></div>
 <div class="not"><h3>What it does not mean</h3><p>Not that similar people are treated alike, not that a cluster serves
 each group equally well, and not that a decision taken with these clusters is right. It says nothing about groups that
 are not listed here, and nothing about why the groups differ.</p></div>
@@ -50,7 +50,7 @@ def composition_rows(report: AuditReport) -> Composition:
     """Lay the bars out, the cluster that is furthest off first; clusters with hidden counts are left out."""
     table_ = report.composition
     hidden = _Hidden.of(table_, report.suppress_below)
-    parts, names = _parts(table_.target, short_names(table_.group_names.tolist()))
+    parts, names = join_small_groups(table_.target, short_names(table_.group_names.tolist()))
     labels = cluster_labels(report)
     order = [int(k) for k in np.argsort(-report.fairness_errors, kind="stable") if not hidden.rows[k]]
     drawn = order[:_MOST_BARS]
@@ -109,26 +109,25 @@ def feature_section(
     z = np.divide(means - center, spread, out=np.zeros_like(means), where=spread > 0)
     back, scale = units if units is not None else (np.zeros(len(center)), np.ones(len(center)))
     raw, raw_center = means * scale + back, center * scale + back
+    raw_center[np.abs(raw_center) < 1e-9 * spread * scale] = 0.0  # a rounding is no number to show
     names = short_names(feature_names)
     limit = report.suppress_below
     shown = [k for k in range(len(means)) if limit is None or report.sizes[k] >= limit]
     clusters = cluster_labels(report)
-    strongest: Any = np.argsort(-np.abs(z[shown]).max(axis=0), kind="stable")[:_MOST_FEATURES] if shown else []
+    strongest = np.argsort(-np.abs(z[shown]).max(axis=0, initial=0.0), kind="stable")[:_MOST_FEATURES]
     rows: charts.Rows = [
         {
             "cluster": clusters[k],
             "feature": names[m],
             "difference": round(float(z[k, m]), 3),
-            "shown": f"{raw[k, m]:.4g}",
+            "shown": number(raw[k, m]),
         }
         for k in shown[:_MOST_BARS]
         for m in strongest
     ]
     lines = [[name(clusters[k]), _described(z[k], raw[k], raw_center, names)] for k in shown]
     body = (
-        table(["cluster", "what makes it different (its mean against the mean of all)"], lines).replace(
-            "<td>", '<td class="text">'
-        )
+        table(["cluster", "what makes it different (its mean against the mean of all)"], lines, kind="words")
         if lines
         else "<p>Every cluster is too small to be described.</p>"
     )
@@ -143,8 +142,16 @@ def _described(z: FloatArray, raw: FloatArray, overall: FloatArray, names: Seque
     order = [int(m) for m in np.argsort(-np.abs(z), kind="stable")[:4] if abs(z[m]) >= _TELLING]
     if not order:
         return "close to the average in every feature"
-    parts = [f"{'high' if z[m] > 0 else 'low'} {name(names[m])} ({raw[m]:.4g} against {overall[m]:.4g})" for m in order]
+    parts = [
+        f"{'high' if z[m] > 0 else 'low'} {name(names[m])} ({number(raw[m])} against {number(overall[m])})"
+        for m in order
+    ]
     return "; ".join(parts)
+
+
+def number(value: float) -> str:
+    """Write a number as people read it: four digits, and no powers of ten for everyday sizes."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def project(X: FloatArray, labels_of: Sequence[AnyArray], codes: AnyArray, *, most: int = MOST_POINTS) -> Projection:
@@ -203,7 +210,7 @@ def settings_section(settings: Mapping[str, Any], remarks: Sequence[str], comman
     typed = f"<p>Command:</p><pre>{text(command)}</pre>" if command else ""
     return (
         (f"<ul>{said}</ul>" if said else "")
-        + table(["setting", "value"], rows)
+        + (table(["setting", "value"], rows, kind="words") if rows else "")
         + f"<p class='soft'>{text(', '.join(versions))} on {text(platform.system())} {text(platform.machine())}.</p>"
         + typed
     )
@@ -220,7 +227,7 @@ def _setting(value: Any) -> str:
     return short_names([value])[0]
 
 
-def _parts(target: FloatArray, names: list[str]) -> tuple[list[list[int]], list[str]]:
+def join_small_groups(target: FloatArray, names: list[str]) -> tuple[list[list[int]], list[str]]:
     """Join the smallest groups where there are too many to tell apart by colour."""
     if len(names) <= _MOST_PARTS:
         return [[j] for j in range(len(names))], names

@@ -1,0 +1,194 @@
+"""``fairclust path``: the whole trade-off between tight and fair clusters, as a table and a page to explore."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+
+from .. import __version__
+from ..errors import InvalidInputError
+from ..path import FairnessPath, fairness_path
+from ..report import path_report
+from ..report._page import check_extras
+from .files import check_output
+from .fit import Method, People, Source, Wanted, load_people, remarks_on, tell_people, typed_command
+from .objectives import find_estimator
+from .screen import note, say, show_table, told_warnings
+from .summary import print_json
+from .tables import write_table
+from .timing import Stage, Stages, peak_memory_mb
+
+_GRID = 20  # weights of the default grid: what the bar counts
+
+
+def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None, table: Path | None) -> None:
+    """Read, fit at many weights, tell, write.
+
+    Parameters
+    ----------
+    source, method, wanted
+        As for ``fit``; ``method`` gives the goal that is marked.
+    weights : str or None
+        Weights as typed: 0,10,100. None: a grid from plain to saturated.
+    table : Path or None
+        Where the scores of every weight go.
+    """
+    estimator = find_estimator(method.objective)
+    inputs = (source.file,) if source.file.exists() else ()
+    check_output(wanted.report, force=wanted.force, argument="--report", inputs=inputs)
+    check_output(table, force=wanted.force, argument="--out", inputs=inputs)
+    if wanted.report is not None:
+        check_extras()
+    given = _weights(weights)
+    stages = Stages()
+    people = load_people(source, stages)
+    if not wanted.json:
+        tell_people(people)
+    parameters = method.parameters()
+    goal = parameters["max_fairness_error"]
+    model = estimator(**(parameters | {"fairness_weight": "auto"}))
+    n_weights = _GRID if given is None else len(given)
+    with (
+        told_warnings(),
+        stages.stage("fit", "Clustering at many weights", total=n_weights) as stage,
+        contextlib.redirect_stdout(_Steps(stage)),
+    ):
+        path = fairness_path(
+            model, people.prepared.X, sensitive_features=people.groups, fairness_weights=given, verbose=1
+        )
+    written = _write(path, people, source, wanted, table, parameters, goal, stages)
+    if wanted.json:
+        print_json(_summary(path, people, goal, stages, written))
+    else:
+        _tell(path, goal, stages, written)
+
+
+class _Steps(io.TextIOBase):
+    """Moves the bar by one for every line that the library prints."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            self._stage.advance()
+        return len(text)
+
+
+def _weights(texts: str | None) -> list[float] | None:
+    if texts is None:
+        return None
+    try:
+        return [float(part) for part in texts.split(",") if part.strip()]
+    except ValueError:
+        raise InvalidInputError(f"--weights {texts!r} is not a list of numbers. Write 0,10,100.") from None
+
+
+def _write(
+    path: FairnessPath,
+    people: People,
+    source: Source,
+    wanted: Wanted,
+    table: Path | None,
+    parameters: dict[str, Any],
+    goal: float,
+    stages: Stages,
+) -> dict[str, str]:
+    written = {}
+    if table is not None:
+        with stages.stage("write", f"Writing {table.name}"):
+            write_table(polars.DataFrame(_columns(path)), table, None)
+        written["out"] = str(table)
+    if wanted.report is not None:
+        used = people.prepared.used
+        with stages.stage("report", f"Writing {wanted.report.name}"):
+            page = path_report(
+                path,
+                people.prepared.X,
+                people.groups,
+                feature_names=people.prepared.feature_names,
+                title=f"{source.file.name}: the price of fair clusters by {', '.join(people.sensitive)}",
+                goal=goal,
+                suppress_below=wanted.suppress_below,
+                row_numbers=None if used.all() else np.flatnonzero(used) + 1,
+                remarks=remarks_on(people),
+                settings={key: value for key, value in parameters.items() if key != "fairness_weight"},
+                command=typed_command(),
+            )
+            page.save(wanted.report, overwrite=True)
+        written["report"] = str(wanted.report)
+    return written
+
+
+def _columns(path: FairnessPath) -> dict[str, Any]:
+    return {
+        "fairness_weight": path.fairness_weights,
+        "objective": path.objectives,
+        "fairness_error": path.fairness_errors,
+        "max_fairness_error": path.max_fairness_errors,
+        "balance": path.balances,
+    }
+
+
+def _first_met(path: FairnessPath, goal: float) -> int | None:
+    met = np.flatnonzero(path.max_fairness_errors <= goal)
+    return int(met[0]) if len(met) else None
+
+
+def _tell(path: FairnessPath, goal: float, stages: Stages, written: dict[str, str]) -> None:
+    header = ["λ", "objective", "cost", "fairness error", "worst cluster", "balance"]
+    chosen = _first_met(path, goal)
+    rows = []
+    for i in range(len(path)):
+        point = path[i]
+        cost = f"{100 * (point.objective / path.objectives[0] - 1):+.1f} %" if path.objectives[0] > 0 else ""
+        mark = " ←" if i == chosen else ""
+        rows.append(
+            [
+                f"{point.fairness_weight:.4g}",
+                f"{point.objective:.6g}",
+                cost,
+                f"{point.fairness_error:.4g}",
+                f"{point.max_fairness_error:.4g}",
+                f"{point.balance:.3f}{mark}",
+            ]
+        )
+    show_table("From tight to fair", header, rows)
+    if chosen is None:
+        say(f"No weight brings every cluster's fairness error to {goal:g} or less.")
+    else:
+        weight = path.fairness_weights[chosen]
+        say(f"← the smallest weight with a fairness error of at most {goal:g} in every cluster: λ = {weight:.4g}.")
+    memory = peak_memory_mb()
+    say(
+        f"Time: {', '.join(f'{name} {value:.1f} s' for name, value in stages.seconds.items())}."
+        + (f" Peak memory: {memory:.0f} MB." if memory is not None else "")
+    )
+    for name, file in written.items():
+        say(f"{'Table' if name == 'out' else 'Explorer'}: {file}", style="bold")
+    if not written:
+        note("Nothing was saved. Add --report path.html for a page to explore, --out path.csv for the table.")
+
+
+def _summary(
+    path: FairnessPath, people: People, goal: float, stages: Stages, written: dict[str, str]
+) -> dict[str, Any]:
+    chosen = _first_met(path, goal)
+    return {
+        "fairclust": __version__,
+        "file": str(people.table.path),
+        "n_rows_used": int(people.prepared.used.sum()),
+        "features": people.prepared.feature_names,
+        "group_names": [str(name) for name in path.group_names],
+        "path": {name: values.tolist() for name, values in _columns(path).items()},
+        "max_fairness_error": goal,
+        "selected_weight": None if chosen is None else float(path.fairness_weights[chosen]),
+        "seconds": stages.seconds,
+        "peak_memory_mb": peak_memory_mb(),
+        "written": written,
+    }

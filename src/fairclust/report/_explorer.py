@@ -1,0 +1,263 @@
+"""The explorer of a fairness path: the whole trade-off in one page, a point of it chosen by slider, click or keys."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._typing import AnyArray
+from ..audit import _Hidden
+from ..errors import InvalidInputError
+from ..fairness import KLFairness
+from ..groups import encode_with_names, to_column
+from ..metrics import Composition
+from . import _charts as charts
+from . import _sections as sections
+from ._model import as_features, name_features
+from ._page import Page, build_page, figure, name, short_names, text
+
+_MOST_POINTS = 2_000  # drawn anew at every step of the slider
+_MOST_LABELS = 2_000_000  # characters of packed labels in the file
+
+_CONTROL = """
+<div class="control" role="group" aria-label="Choose a point of the trade-off">
+<div class="track"><label for="point">tightest</label>
+<input type="range" id="point" min="0" max="{last}" step="1" value="0" aria-label="Point of the trade-off">
+<span aria-hidden="true">fairest</span></div>
+<button type="button" id="plain">No fairness</button>
+{goal}
+<button type="button" id="fairest">Fairest</button>
+</div>
+<div class="tiles" aria-live="polite">
+<div class="tile"><b id="weight">–</b><span>fairness weight λ</span></div>
+<div class="tile"><b id="objective">–</b><span>clustering objective (lower is tighter)</span></div>
+<div class="tile"><b id="rise">–</b><span>cost against no fairness</span></div>
+<div class="tile"><b id="error">–</b><span>fairness error, all clusters together</span></div>
+<div class="tile"><b id="worst">–</b><span>fairness error, worst cluster</span></div>
+<div class="tile"><b id="balance">–</b><span>balance, worst cluster</span></div>
+</div>
+"""
+
+
+def path_report(
+    path: Any,
+    X: Any = None,
+    sensitive_features: Any = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    title: str = "The price of fair clusters",
+    goal: float = 0.01,
+    suppress_below: float | None = None,
+    row_numbers: AnyArray | None = None,
+    remarks: Sequence[str] = (),
+    settings: dict[str, Any] | None = None,
+    command: str | None = None,
+) -> Page:
+    """Show a whole fairness path in one HTML file in which a point of it can be chosen.
+
+    Fair means proportional representation in clusters and nothing more; the page says so.
+
+    Parameters
+    ----------
+    path : FairnessPath
+        What :func:`fairclust.fairness_path` returned.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        The data, for the picture of the points.
+    sensitive_features : array-like of shape (n_samples,) or None, default=None
+        The groups; needed with X.
+    feature_names : sequence of str or None, default=None
+        Names of the columns of X.
+    title : str
+        Heading of the page.
+    goal : float, default=0.01
+        A button chooses the first point at which no cluster's fairness error exceeds this.
+    suppress_below : float or None, default=None
+        For privacy: points of the path with a count below this in a cluster are left out, and so are single points of
+        the data and the labels.
+    row_numbers : array-like of shape (n_samples,) or None, default=None
+        What the downloaded labels call the rows. None: 1, 2, …
+    remarks : sequence of str
+        What was done to the data before.
+    settings : dict or None
+        Settings of the fits, for the section on how to repeat them.
+    command : str or None
+        The command that was typed.
+
+    Returns
+    -------
+    page : Page
+        ``page.save("path.html")`` writes it.
+    """
+    shown = _points_to_show(path, suppress_below)
+    labels = [np.asarray(path.labels[i]) for i in shown]
+    clusters = short_names(range(path.proportions.shape[1]))
+    groups = short_names(path.group_names.tolist())
+    drawn = sorted(np.argsort(-path.sizes[shown[0]], kind="stable")[:60].tolist())
+    parts, part_names = sections.join_small_groups(path.target_proportions, groups)
+    data: dict[str, Any] = {
+        "points": [_point(path, i) for i in shown],
+        "clusters": clusters,
+        "drawn": drawn,
+        "groups": groups,
+        "target": path.target_proportions,
+        "parts": parts,
+        "part_names": part_names,
+        "goal": goal,
+    }
+    specs = {"tradeoff": _curve(data["points"])}
+    boundaries = np.cumsum([path.target_proportions[members].sum() for members in parts])[:-1].round(6).tolist()
+    first = _bars(data, 0)
+    specs["composition"] = charts.composition_chart(first, [clusters[k] for k in drawn], part_names, boundaries)
+    cloud = _cloud(path, X, sensitive_features, labels, feature_names, clusters, groups, suppress_below, data, specs)
+    download = _labels(labels, row_numbers, suppress_below, data)
+    body = [
+        f"<h1>{text(title)}</h1>",
+        f'<p class="lead">{path.labels.shape[1]:,} rows in {len(clusters)} clusters, {len(shown)} ways to do it: '
+        "from the tightest clusters to the fairest. Choose one with the slider, the arrow keys, or a click on the "
+        "curve; everything below follows.</p>",
+        _CONTROL.format(last=len(shown) - 1, goal=_goal_button(data)),
+        figure("tradeoff", "Each point is one clustering. Left is fairer, down is tighter; the circle is the choice."),
+        "<h2>Who is in each cluster</h2>",
+        figure("composition", "Dashed lines: where the groups meet if every share is as wanted."),
+        '<details open><summary>The numbers</summary><div class="scroll"><table class="numbers"><thead id="head">'
+        '</thead><tbody id="rows"></tbody></table></div></details>',
+        f'<p>{download} <button type="button" id="save-shares">Download these numbers (CSV)</button></p>',
+        cloud,
+        "<h2>Which fairness is meant</h2>" + sections.NOTION,
+        "<h2>How to repeat it</h2>" + sections.settings_section(settings or {}, remarks, command),
+        "<p class='soft'>This file stands alone and loads nothing from the network. It holds no raw rows.</p>",
+    ]
+    script = (Path(__file__).parent / "explorer.js").read_text(encoding="utf-8")
+    return build_page(title, "\n".join(body), specs, data=data, script=script)
+
+
+def _points_to_show(path: Any, suppress_below: float | None) -> list[int]:
+    """Leave out repeated labellings, and those with a count that must not be shown."""
+    shown: list[int] = []
+    for i in range(len(path)):
+        if shown and np.array_equal(path.labels[i], path.labels[shown[-1]]):
+            continue
+        counts = _counts(path, i)
+        keep = counts.sum(axis=1) > 0
+        table = Composition(np.flatnonzero(keep), path.group_names, counts[keep], path.target_proportions)
+        if not _Hidden.of(table, suppress_below).any:
+            shown.append(i)
+    if not shown:
+        raise InvalidInputError(
+            f"suppress_below={suppress_below:g} hides every point of the path. Use fewer clusters, or a smaller limit."
+        )
+    return shown
+
+
+def _counts(path: Any, i: int) -> AnyArray:
+    counts: AnyArray = path.proportions[i] * path.sizes[i][:, None]
+    return counts
+
+
+def _point(path: Any, i: int) -> dict[str, Any]:
+    errors = KLFairness(path.target_proportions).value(_counts(path, i))
+    return {
+        "weight": float(path.fairness_weights[i]),
+        "objective": float(path.objectives[i]),
+        "error": float(path.fairness_errors[i]),
+        "worst": float(path.max_fairness_errors[i]),
+        "balance": float(path.balances[i]),
+        "sizes": path.sizes[i].round(6),
+        "shares": path.proportions[i].round(8),
+        "errors": errors,
+    }
+
+
+def _curve(points: list[dict[str, Any]]) -> Any:
+    rows = [
+        {"index": i, "x": point["error"], "y": point["objective"], "weight": f"{point['weight']:.4g}"}
+        for i, point in enumerate(points)
+    ]
+    return charts.tradeoff_chart(rows, "fairness error (sum over clusters)", "clustering objective")
+
+
+def _bars(data: dict[str, Any], i: int) -> charts.Rows:
+    """Give the bars of one point, as the page's script lays them out for the others."""
+    point, rows = data["points"][i], []
+    for k in data["drawn"]:
+        start = 0.0
+        for part, members in zip(data["part_names"], data["parts"], strict=True):
+            share = float(point["shares"][k][members].sum())
+            wanted = float(data["target"][members].sum())
+            count = f"{share * point['sizes'][k]:.10g}"
+            row = {"cluster": data["clusters"][k], "group": part, "share": share, "wanted": wanted, "count": count}
+            rows.append(row | {"start": start, "end": min(1.0, start + share)})
+            start += share
+    return rows
+
+
+def _cloud(
+    path: Any,
+    X: Any,
+    sensitive_features: Any,
+    labels: list[AnyArray],
+    feature_names: Sequence[str] | None,
+    clusters: list[str],
+    groups: list[str],
+    suppress_below: float | None,
+    data: dict[str, Any],
+    specs: dict[str, Any],
+) -> str:
+    """Make room for the points in the plane where there are features and single points may be shown."""
+    if X is None or suppress_below is not None:
+        return ""
+    if sensitive_features is None:
+        raise InvalidInputError("path_report needs sensitive_features to draw the points of X.")
+    features = as_features(X, path.labels.shape[1])
+    if features is None:
+        return ""
+    codes = encode_with_names(to_column(sensitive_features), path.group_names)
+    view = sections.project(features, labels, codes, most=_MOST_POINTS)
+    data["cloud"] = {
+        "x": view.plane[:, 0],
+        "y": view.plane[:, 1],
+        "group": view.codes,
+        "labels": [of_point.tolist() for of_point in view.labels],
+    }
+    rows = [
+        {"x": x, "y": y, "cluster": clusters[label], "group": groups[code]}
+        for (x, y), label, code in zip(view.plane.tolist(), view.labels[0].tolist(), view.codes.tolist(), strict=True)
+    ]
+    axes = view.axes(name_features(None, features, feature_names))
+    specs["projection"] = charts.projection_chart(rows, clusters, groups, axes)
+    return "<h2>The clusters in two dimensions</h2>" + figure("projection", text(view.caption(len(features))))
+
+
+def _labels(
+    labels: list[AnyArray], row_numbers: AnyArray | None, suppress_below: float | None, data: dict[str, Any]
+) -> str:
+    """Pack every labelling for the download, where that is allowed and not too large."""
+    if suppress_below is not None:
+        return ""
+    kind = "<u1" if len(data["clusters"]) <= 256 else "<u2"
+    packed = [_packed(of_point.astype(kind)) for of_point in labels]
+    if sum(map(len, packed)) > _MOST_LABELS:
+        return (
+            "<span class='soft'>There are too many rows to keep the labels in this file; fit at the chosen weight to "
+            "get them.</span>"
+        )
+    data["labels"] = packed
+    data["label_bytes"] = 1 if kind == "<u1" else 2
+    if row_numbers is not None:
+        data["row_numbers"] = _packed(np.asarray(row_numbers).astype("<u4"))
+    return '<button type="button" id="save-labels">Download these labels (CSV)</button>'
+
+
+def _packed(values: AnyArray) -> str:
+    return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
+
+
+def _goal_button(data: dict[str, Any]) -> str:
+    if not any(point["worst"] <= data["goal"] for point in data["points"]):
+        return ""
+    return f'<button type="button" id="goal">Every cluster within {name(format(data["goal"], "g"))}</button>'

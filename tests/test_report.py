@@ -1,0 +1,226 @@
+"""The report as a file: what it says, what it hides, and that nothing from the data becomes markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from fairclust import FairKMeans, fairness_path
+from fairclust.errors import InvalidInputError
+from fairclust.report import Page, model_report, path_report
+from fairclust.report._page import as_json, short, short_names
+
+pytest.importorskip("altair", reason="reports need the extra 'report'")
+pytest.importorskip("vl_convert", reason="reports need the extra 'report'")
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)>",
+    "\"quoted\" 'twice' & <b>bold</b>",
+    '=HYPERLINK("http://example.org")',
+    "أهلا وسهلا",
+    "🙂🙃",
+    "z" * 10_000,
+)
+
+
+class Elements(HTMLParser):
+    """Tags of a page, and its text outside scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self._inside = "", ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag if tag in ("script", "style") else self._inside
+
+    def handle_endtag(self, tag):
+        self._inside = "" if tag == self._inside else self._inside
+
+    def handle_data(self, data):
+        self.text += "" if self._inside else data
+
+
+def embedded(page: Page, element: str) -> dict:
+    match = re.search(rf'<script type="application/json" id="{element}">(.*?)</script>', page.html, re.DOTALL)
+    return json.loads(match[1])
+
+
+def case(names=("F", "M"), n_samples=400, n_clusters=4):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, 3))
+    group = (X[:, 0] + rng.normal(size=n_samples) > 0).astype(int)
+    if len(names) > 2:
+        group = group * (len(names) // 2) + rng.integers(0, len(names) // 2, n_samples)
+    groups = np.array(names, dtype=object)[group]
+    model = FairKMeans(n_clusters, random_state=0).fit(X, sensitive_features=groups)
+    plain = FairKMeans(n_clusters, fairness_weight=0, random_state=0).fit(X, sensitive_features=groups)
+    return model, plain, X, groups
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return case()
+
+
+@pytest.fixture(scope="module")
+def page(fitted):
+    model, plain, X, groups = fitted
+    return model_report(model, X, groups, plain=plain, feature_names=["age", "income", "debt"])
+
+
+def test_report_says_which_fairness_is_meant_and_which_not(page):
+    said = Elements(page.html).text
+    assert "Proportional representation" in said
+    assert "What it does not mean" in said
+    assert "unbiased" not in page.html.split("<script")[0]
+
+
+def test_composition_bars_are_the_models_proportions_worst_cluster_first(fitted, page):
+    model = fitted[0]
+    rows = embedded(page, "charts")["composition"]["datasets"]["composition"]
+    shares = {(row["cluster"], row["group"]): row["share"] for row in rows}
+    for k in range(4):
+        for j, name in enumerate(("F", "M")):
+            assert shares[str(k), name] == pytest.approx(model.proportions_[k, j], abs=1e-6)
+    errors = (model.target_proportions_ * np.log(model.target_proportions_ / model.proportions_)).sum(axis=1)
+    assert rows[0]["cluster"] == str(errors.argmax())
+
+
+def test_report_tells_what_fairness_cost(fitted, page):
+    model, plain = fitted[:2]
+    said = Elements(page.html).text
+    assert f"{plain.objective_:.6g}" in said
+    assert f"{model.objective_:.6g}" in said
+    assert f"{100 * (model.objective_ / plain.objective_ - 1):+.1f} %" in said
+
+
+def test_report_holds_settings_and_seed(page):
+    said = " ".join(Elements(page.html).text.split())
+    assert "random_state0" in said.replace(" ", "")
+    assert "fairclust 0." in said
+
+
+def test_report_is_small_and_refers_to_nothing_outside(page):
+    assert len(page.html.encode()) < 4_000_000
+    for tag, attributes in Elements(page.html).tags:
+        assert tag not in ("img", "iframe", "object", "embed")
+        assert "src" not in attributes
+        assert attributes.get("href", "data:,") == "data:,"
+
+
+def test_at_most_5000_points_are_in_the_file():
+    model, _, X, groups = case(n_samples=6000)
+    points = embedded(model_report(model, X, groups), "charts")["projection"]["datasets"]["points"]
+    assert len(points) == 5000
+
+
+def test_hostile_names_are_text_and_never_markup():
+    model, plain, X, groups = case(HOSTILE)
+    names = [f"{name}!" for name in HOSTILE[:3]]
+    hostile = model_report(model, X, groups, plain=plain, feature_names=names, title=HOSTILE[0], remarks=HOSTILE)
+    elements = Elements(hostile.html)
+    assert sum(tag == "script" for tag, _ in elements.tags) == 4
+    assert not [tag for tag, _ in elements.tags if tag in ("img", "b!")]
+    assert HOSTILE[0] in elements.text
+    assert HOSTILE[3] in elements.text
+    assert "z" * 200 not in elements.text.replace("z" * 10_000, "", 1)  # once, among the remarks, as it was given
+    assert {short(name) for name in HOSTILE} == {
+        row["group"] for row in embedded(hostile, "charts")["composition"]["datasets"]["composition"]
+    }
+
+
+def test_embedded_json_cannot_end_its_script():
+    value = {"name": "</script><!--&\u2028"}
+    assert "<" not in as_json(value)
+    assert json.loads(as_json(value)) == value
+    assert as_json([float("nan"), np.float64(1.5), np.int64(2)]) == "[null,1.5,2]"
+
+
+def test_short_names_stay_different():
+    assert len(set(short_names(["a" * 500, "a" * 501, "a" * 502]))) == 3
+
+
+def test_small_counts_are_hidden_on_request():
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(0, 1, (60, 2)), rng.normal(8, 1, (40, 2))])
+    groups = np.where(np.arange(100) % 20 == 0, "B", "A")
+    model = FairKMeans(2, fairness_weight=0, random_state=0).fit(X, sensitive_features=groups)
+    hidden = model_report(model, X, groups, suppress_below=5)
+    charts = embedded(hidden, "charts")
+    assert "<5" in Elements(hidden.html).text
+    assert "projection" not in charts
+    assert charts["composition"]["datasets"]["composition"] == []
+    assert "projection" in embedded(model_report(model, X, groups), "charts")
+
+
+def test_raw_rows_are_shown_only_when_asked_for(fitted):
+    model, _, X, groups = fitted
+    values = (np.zeros(3), np.full(3, 1000.0))
+    without = model_report(model, X, groups, units=values)
+    asked = model_report(model, X, groups, units=values, example_rows=2)
+    assert "holds no raw rows" in without.html
+    assert "Rows nearest to the clusters" in asked.html
+    assert Elements(asked.html).text.count("Rows nearest") == 1
+
+
+def test_report_without_features_leaves_them_out(fitted):
+    model, _, _, groups = fitted
+    page = model_report(model, None, groups)
+    assert set(embedded(page, "charts")) == {"composition", "convergence"}
+
+
+def test_existing_file_is_not_replaced_unasked(page, tmp_path):
+    path = tmp_path / "report.html"
+    page.save(path)
+    with pytest.raises(InvalidInputError, match="exists already"):
+        page.save(path)
+    page.save(path, overwrite=True)
+    assert path.read_text(encoding="utf-8") == page.html
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_wrong_shapes_are_told(fitted):
+    model, _, X, groups = fitted
+    with pytest.raises(InvalidInputError, match="needs sensitive_features"):
+        model_report(model, X)
+    with pytest.raises(InvalidInputError, match="feature_names has 1 names, but X has 3 columns"):
+        model_report(model, X, groups, feature_names=["a"])
+    with pytest.raises(InvalidInputError, match="sensitive_features has 400 rows"):
+        model_report(model, X[:10], groups)
+
+
+def test_explorer_leaves_out_repeated_labellings_and_what_must_be_hidden():
+    _, _, X, groups = case()
+    path = fairness_path(FairKMeans(4, random_state=0), X, sensitive_features=groups)
+    data = embedded(path_report(path, X, groups), "data")
+    assert len(data["points"]) == 1 + sum(
+        not np.array_equal(path.labels[i], path.labels[i - 1]) for i in range(1, len(path))
+    )
+    limit = float((path.proportions * path.sizes[:, :, None]).min(axis=(1, 2))[0]) + 1
+    hidden = embedded(path_report(path, X, groups, suppress_below=limit), "data")
+    assert 0 < len(hidden["points"]) < len(data["points"])
+    assert "labels" not in hidden
+    assert "cloud" not in hidden
+
+
+def test_explorer_with_nothing_left_to_show_says_so():
+    _, _, X, groups = case()
+    path = fairness_path(FairKMeans(4, random_state=0), X, sensitive_features=groups, fairness_weights=[0, 10])
+    with pytest.raises(InvalidInputError, match="hides every point of the path"):
+        path_report(path, X, groups, suppress_below=1000)
+
+
+def test_explorer_is_small_and_keeps_labels_out_where_they_are_too_many(monkeypatch):
+    _, _, X, groups = case()
+    path = fairness_path(FairKMeans(4, random_state=0), X, sensitive_features=groups, fairness_weights=[0, 10, 100])
+    monkeypatch.setattr("fairclust.report._explorer._MOST_LABELS", 10)
+    page = path_report(path, X, groups)
+    assert "labels" not in embedded(page, "data")
+    assert "too many rows to keep the labels" in page.html
