@@ -354,12 +354,13 @@ static MedoidArgs<T> medoid_args(const Plan& plan, const In<T, 2>& X, const In<i
 
 template <class T>
 static nb::tuple medoids(const Plan& plan, int metric, In<T, 2> X, In<int32_t, 1> labels, Weights weights,
-                         In<int64_t, 1> old, bool exact, double budget, int n_threads) {
+                         In<int64_t, 1> old, bool exact, double free, double per_point, int n_threads) {
     MedoidArgs<T> args = medoid_args(plan, X, labels, weights, old.shape(0), n_threads);
     args.old = old.data();
     args.metric = metric;
     args.exact = exact;
-    args.budget = budget;
+    args.free = free;
+    args.per_point = per_point;
     const size_t K = old.shape(0);
     auto position = new_table({K}), value = new_table({K}), lower = new_table({K}), evaluations = new_table({K});
     std::vector<int64_t> positions(K), counts(K);
@@ -416,7 +417,8 @@ template <class T> static void define_rows(nb::module_& m) {
     m.def("soft_sums", &soft_sums<T>, "plan"_a, "excess"_a.noconvert(), "X"_a.noconvert(), "weights"_a.none().noconvert(),
           "scale"_a, "pull"_a.noconvert(), "n_threads"_a);
     m.def("medoids", &medoids<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
-          "weights"_a.none().noconvert(), "old"_a.noconvert(), "exact"_a, "budget"_a, "n_threads"_a);
+          "weights"_a.none().noconvert(), "old"_a.noconvert(), "exact"_a, "free"_a, "per_point"_a,
+          "n_threads"_a);
     m.def("coordinate_medians", &coordinate_medians<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "centers"_a.noconvert(), "n_threads"_a);
     m.def("median_sums", &median_sums<T>, "plan"_a, "X"_a.noconvert(), "centers"_a.noconvert(), "near"_a.noconvert(),

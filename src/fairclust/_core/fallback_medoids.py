@@ -31,7 +31,8 @@ def medoids(
     weights: FloatArray | None,
     old: IntArray,
     exact: bool,
-    budget: float,
+    free: float,
+    per_point: float,
     n_threads: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Medoid (position or −1), its D, a lower bound of D (equal: exact) and the distances computed, per cluster."""
@@ -45,7 +46,8 @@ def medoids(
         points = X[plan.order[members]].astype(float)
         w = np.ones(len(members)) if weights is None else weights[members]
         kept = np.flatnonzero(members == old[k])
-        best, value, lower, count = _find(points, w, metric, kept, exact, budget * len(members), plan.order[members])
+        budget = max(free, per_point * len(members))
+        best, value, lower, count = _find(points, w, metric, kept, exact, budget, plan.order[members])
         answer[:, k] = members[best], value, lower, count
     return answer[0], answer[1], answer[2], answer[3]
 

@@ -374,7 +374,7 @@ private:
         return args_.order[members_[i]] < args_.order[members_[best_]];
     }
 
-    bool affords(double more) const { return evaluations_ + more <= args_.budget * n_; }
+    bool affords(double more) const { return evaluations_ + more <= std::max(args_.free, args_.per_point * n_); }
 
     // Excludes points by their bounds, level by level; compares what is left with all points, lowest bound first.
     void prune() {
@@ -465,17 +465,22 @@ private:
     double value_ = std::numeric_limits<double>::infinity(), lower_ = 0, slack_;
 };
 
-// Positions by cluster, in order; points without weight are left out.
+// Points of each cluster that have weight.
 template <class T>
-void sort_by_cluster(const MedoidArgs<T>& args, std::vector<int64_t>& start, std::vector<int32_t>& members) {
-    start.assign(args.n_clusters + 1, 0);
-    const auto counts = [&](int64_t i) { return !args.weights || args.weights[i] > 0; };
-    for (int64_t i = 0; i < args.n_samples; ++i) start[args.labels[i] + 1] += counts(i);
-    std::partial_sum(start.begin(), start.end(), start.begin());
-    members.resize(start.back());
-    std::vector<int64_t> next(start.begin(), start.end() - 1);
+std::vector<int64_t> count_members(const MedoidArgs<T>& args) {
+    std::vector<int64_t> count(args.n_clusters);
+    for (int64_t i = 0; i < args.n_samples; ++i) count[args.labels[i]] += !args.weights || args.weights[i] > 0;
+    return count;
+}
+
+// Their positions, in order. A pass over all labels per cluster: cheap, and no list of all points is needed.
+template <class T>
+std::vector<int32_t> members_of(const MedoidArgs<T>& args, int64_t k, int64_t count) {
+    std::vector<int32_t> members;
+    members.reserve(count);
     for (int64_t i = 0; i < args.n_samples; ++i)
-        if (counts(i)) members[next[args.labels[i]]++] = static_cast<int32_t>(i);
+        if (args.labels[i] == k && (!args.weights || args.weights[i] > 0)) members.push_back(static_cast<int32_t>(i));
+    return members;
 }
 
 }  // namespace
@@ -483,15 +488,13 @@ void sort_by_cluster(const MedoidArgs<T>& args, std::vector<int64_t>& start, std
 template <class T>
 bool find_medoids(const MedoidLoops<T>& loops, const MedoidArgs<T>& args, const MedoidResult& result,
                   const std::function<bool()>& interrupted) {
-    std::vector<int64_t> start;
-    std::vector<int32_t> members;
-    sort_by_cluster(args, start, members);
+    const std::vector<int64_t> count = count_members(args);
     const auto find = [&](int64_t k, Runner& run) {
         result.position[k] = -1;
         result.value[k] = result.lower[k] = 0;
         result.evaluations[k] = 0;
-        if (start[k] == start[k + 1]) return;
-        Search<T> search(loops, args, {members.begin() + start[k], members.begin() + start[k + 1]}, run);
+        if (count[k] == 0) return;
+        Search<T> search(loops, args, members_of(args, k, count[k]), run);
         search.find(args.old[k]);
         result.position[k] = search.position();
         result.value[k] = search.value();
@@ -500,7 +503,7 @@ bool find_medoids(const MedoidLoops<T>& loops, const MedoidArgs<T>& args, const 
     };
     std::vector<int64_t> small;
     for (int64_t k = 0; k < args.n_clusters; ++k) {
-        if (start[k + 1] - start[k] <= kBig) {
+        if (count[k] <= kBig) {
             small.push_back(k);
             continue;
         }
@@ -516,17 +519,15 @@ bool find_medoids(const MedoidLoops<T>& loops, const MedoidArgs<T>& args, const 
 
 template <class T>
 bool find_coordinate_medians(const MedoidArgs<T>& args, T* centers, const std::function<bool()>& interrupted) {
-    std::vector<int64_t> start;
-    std::vector<int32_t> members;
-    sort_by_cluster(args, start, members);
+    const std::vector<int64_t> count = count_members(args);
     return run_chunks(args.n_clusters * args.n_features, args.n_threads, [&](int64_t piece, int) {
         const int64_t k = piece / args.n_features, m = piece % args.n_features;
-        if (start[k] == start[k + 1]) return;
+        if (count[k] == 0) return;
         std::vector<std::pair<T, double>> values;
-        values.reserve(start[k + 1] - start[k]);
-        for (int64_t i = start[k]; i < start[k + 1]; ++i)
-            values.push_back({args.X[static_cast<int64_t>(args.order[members[i]]) * args.n_features + m],
-                              args.weights ? args.weights[members[i]] : 1.0});
+        values.reserve(count[k]);
+        for (const int32_t i : members_of(args, k, count[k]))
+            values.push_back({args.X[static_cast<int64_t>(args.order[i]) * args.n_features + m],
+                              args.weights ? args.weights[i] : 1.0});
         centers[piece] = Search<T>::weighted_median(values);
     }, interrupted);
 }

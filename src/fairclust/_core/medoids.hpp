@@ -58,7 +58,7 @@ struct MedoidArgs {
     int64_t n_samples, n_features, n_clusters;
     int metric;             // euclidean (1) or manhattan (2)
     bool exact;             // false: the best of the old medoid and the points nearest the geometric median
-    double budget;          // most distances per point of a cluster that an exact search may take
+    double free, per_point; // an exact search may take so many distances, or so many per point of the cluster
     int n_threads;
 };
 

@@ -130,10 +130,14 @@ class FairKMedian(PrototypeClusterer):
     -----
     Time per outer iteration is O(n_samples · n_clusters · n_features). A medoid takes about 10 distances per row while
     the fit moves. The exact search compares rows with cells of the cluster first, and few rows with all others: on real
-    data a few percent of all pairs. A cluster of up to 8,192 rows is always searched exactly; in a larger one the
-    search may take 16,384 distances per row, and ``medoid_search_`` says when that was not enough. With "manhattan" it
-    sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids settle; above, they
-    are computed for the final labels.
+    data a few percent of all pairs. A cluster of up to 10,000 rows is always searched exactly; in a larger one the
+    search may take 2²⁷ distances, or 1,024 per row, and ``medoid_search_`` says when that was not enough. With
+    "manhattan" it sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids
+    settle; above, they are computed for the final labels.
+
+    Medoids are sticky: a fit of medoids alone stops early, in worse clusters. So the fit finds geometric medians first
+    (of a sample, from 262,144 rows on; not with ``solver="bound"`` or soft assignments) and goes on with medoids from
+    there. ``energy_history_`` and ``n_iter_`` are those of the medoids.
 
     A medoid stays in its cluster for the next outer iteration, so that the energy falls at every step; it may therefore
     hold a label that :meth:`predict` would not give it.

@@ -14,7 +14,8 @@ from .kmeans import _mean_variance, _slices
 METRICS = {"euclidean": 1, "manhattan": 2}  # as the kernels number them
 CENTERS = ("medoid", "geometric")
 
-_MOST_PER_POINT = 1 << 14  # distances per point of a cluster that its medoid may cost
+_FREE = 1 << 27  # distances that an exact search in a cluster may take,
+_MOST_PER_POINT = 1 << 10  # or so many per point
 _FEW_CHANGES = 0.05  # share of the labels that change between two steps; below it medoids are exact
 _MANY_ROWS = 1 << 18  # above, only the last medoids are exact
 _MEDIAN_STEPS = 200
@@ -113,7 +114,8 @@ class KMedianObjective:
         found = self._search(sweep, labels, old, is_exact=is_late)
         if not is_late and not has_many_rows and np.array_equal(found.positions, old):
             found = self._search(sweep, labels, old, is_exact=True)
-        self._medoids, self._labels = found, labels
+        # The labels of many rows would be one more array of that length.
+        self._medoids, self._labels = found, None if has_many_rows else labels
         return found.centers
 
     def medoids(self, sweep: InMemorySweep, labels: IntArray) -> Medoids:
@@ -199,8 +201,8 @@ class KMedianObjective:
         """Exact where asked, and for manhattan, where sorting finds the medoids in n·log n."""
         position, value, lower, evaluations = kernels.medoids(
             sweep.plan, self._metric, self.X, labels, sweep.weights if weights is None else weights,
-            np.ascontiguousarray(old, dtype=np.int64), is_exact or self.metric == "manhattan", float(_MOST_PER_POINT),
-            sweep.n_threads,
+            np.ascontiguousarray(old, dtype=np.int64), is_exact or self.metric == "manhattan", float(_FREE),
+            float(_MOST_PER_POINT), sweep.n_threads,
         )  # fmt: skip
         self.effort.n_distances += int(evaluations.sum())
         positions = position.astype(np.int64)
