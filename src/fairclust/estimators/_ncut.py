@@ -72,7 +72,8 @@ class FairNCut(FairClusterer):
         array or a callable gives starting centres (n_clusters, n_features), or labels (n_samples,).
     n_init : "auto" or int, default="auto"
         Number of starts; for "spectral", of coarse graphs, compared before they are refined. "auto": 4 coarse
-        graphs (1 up to 2,000 nodes and above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or callables.
+        graphs (1 up to 2,000 nodes and above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or
+        callables.
     polish : bool or "auto", default="auto"
         Whether moves of single nodes and of coarse nodes follow the bound steps. "auto" is True; False is the paper's
         method.
