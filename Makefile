@@ -13,7 +13,7 @@ endif
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fairclust/_core/*.cpp src/fairclust/_core/*.hpp)
 MODULES := $(shell find src -name '*.py' 2>/dev/null | sort | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-slow lint format bench bench-full wheel docs clean help
+.PHONY: browser demo test test-slow lint format bench bench-full wheel docs clean help
 
 help:            ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -31,10 +31,16 @@ $(VENV)/.installed-%: $(VENV)/.venv $(SOURCES) $(VENV)/.modules-$(MODULES)
 $(VENV)/.modules-$(MODULES): | $(VENV)/.venv
 	@rm -f $(VENV)/.modules-* && touch $@
 
-demo: $(VENV)/.installed-cli,plot   ## Fair clustering on built-in data, with a picture
+demo: $(VENV)/.installed-cli,plot,report   ## Fair clustering on built-in data, with a picture
 	$(BIN)/fairclust demo
 
-test: $(VENV)/.installed-test,lint   ## Lint, type-check and test (about 10 minutes at most)
+# Debian's Chromium for the tests of the pages; without it (and without the right to install it) they are skipped.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "No Chromium, and it cannot be installed here: the browser tests are skipped."
+
+test: $(VENV)/.installed-test,lint browser   ## Lint, type-check and test (about 10 minutes at most)
 	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import oracles
-from fairclust import FairKMeans
+from fairclust import FairKMeans, FairKMedian
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
 from fairclust.fairness import KLFairness
@@ -153,10 +153,10 @@ OBJECTIVES = [
 
 # --- estimators -------------------------------------------------------------------------------------------------------
 
-ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans")]
+ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]
 """Every estimator: fit, labels_, energy_history_ and the rest of the contract."""
 
-PROTOTYPE_ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans")]
+PROTOTYPE_ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]
 """Those with cluster_centers_, which label new rows and start from an array."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import builtins
 import gzip
 import importlib.util
@@ -9,12 +10,13 @@ import json
 import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fairclust import FairKMeans
+from fairclust import FairKMeans, fairness_path
 from fairclust.cli import main
 from fairclust.metrics import fairness_error
 from fairclust.report._files import atomic
@@ -94,6 +96,13 @@ def test_demo_compares_the_clusters_and_writes_a_picture(fairclust):
     assert str(picture) in outcome.said
 
 
+def test_demo_writes_a_report_and_an_explorer(fairclust):
+    pytest.importorskip("vl_convert")
+    assert fairclust("demo").code == 0
+    for name in ("fairclust-demo.html", "fairclust-demo-path.html"):
+        assert Path("demo", name).read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
 def test_demo_ends_with_fair_clusters_where_plain_ones_are_not(fairclust):
     outcome = fairclust("demo")
     plain, fair = outcome.said.split("Fair K-means cluster")
@@ -107,7 +116,15 @@ def test_demo_tells_without_matplotlib_and_names_the_extra(fairclust, without):
     assert outcome.code == 0
     assert "What that costs" in outcome.said
     assert "pip install 'fairclust[plot]'" in outcome.noted
-    assert not Path("elsewhere").exists()
+    assert not Path("elsewhere/fairclust-demo.png").exists()
+
+
+def test_demo_tells_without_the_report_extra_and_names_it(fairclust, without):
+    without("altair")
+    outcome = fairclust("demo")
+    assert outcome.code == 0
+    assert "pip install 'fairclust[report]'" in outcome.noted
+    assert not Path("demo/fairclust-demo.html").exists()
 
 
 @pytest.mark.parametrize("package", ["typer", "rich"])
@@ -474,3 +491,52 @@ def test_fit_without_the_report_extra_names_it_before_the_work(fairclust, people
     assert outcome.code == 1
     assert "pip install 'fairclust[report]'" in outcome.noted
     assert not Path("labels.csv").exists()
+
+
+def test_path_tells_the_trade_off_and_marks_the_goal(fairclust, people_csv):
+    outcome = fairclust("path", people_csv, *FIT, "--out", "path.csv")
+    assert outcome.code == 0, outcome.err
+    assert "←" in outcome.said
+    table = polars.read_csv("path.csv")
+    assert table["fairness_weight"][0] == 0
+    assert table["fairness_error"].is_sorted(descending=True)
+    assert table["objective"].is_sorted()
+
+
+def test_path_is_that_of_the_library(fairclust, people_csv):
+    found = json.loads(fairclust("path", people_csv, *FIT, "--weights", "0,50,5000", "--json").out)
+    frame = polars.read_csv(people_csv)
+    X = frame.select("age", "income").to_numpy()
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+    path = fairness_path(
+        FairKMeans(3, random_state=0), X, sensitive_features=frame["sex"], fairness_weights=[0, 50, 5000]
+    )
+    assert found["path"]["objective"] == path.objectives.tolist()
+    assert found["path"]["fairness_weight"] == [0, 50, 5000]
+
+
+def test_path_writes_an_explorer_with_the_files_row_numbers(fairclust, tmp_path):
+    pytest.importorskip("vl_convert")
+    holes(tmp_path / "holes.csv")
+    outcome = fairclust("path", "holes.csv", *FIT, "--missing", "drop", "--report", "path.html")
+    assert outcome.code == 0, outcome.err
+    page = Path("path.html").read_text(encoding="utf-8")
+    assert 'id="point"' in page
+    embedded = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    packed = json.loads(embedded[1])["row_numbers"]
+    rows = np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype="<u4")
+    assert rows.tolist() == [row for row in range(1, 121) if row not in (1, 6, 10)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--weights", "0,x"), "is not a list of numbers"),
+        (("--weights", "-1"), "numbers ≥ 0 are needed"),
+        (("--report", "."), "is a directory"),
+    ],
+)
+def test_wrong_path_options_exit_2_with_one_sentence(fairclust, people_csv, arguments, sentence):
+    outcome = fairclust("path", people_csv, *FIT, *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.noted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -78,3 +79,11 @@ def test_the_version_is_that_of_the_installed_package():
     import fairclust
 
     assert fairclust.__version__ == version("fairclust")
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler at hand")
+def test_the_kernels_are_compiled_where_a_compiler_is_at_hand():
+    # An install falls back to NumPy where compiling fails: that must not hide a mistake in the C++ code.
+    from fairclust._core import is_compiled
+
+    assert is_compiled

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from fairclust import FairKMeans
+from fairclust import FairKMeans, fairness_path
 from fairclust.errors import InvalidInputError
-from fairclust.report import Page, model_report
+from fairclust.report import Page, model_report, path_report
 from fairclust.report._page import as_json, short, short_names
 
 pytest.importorskip("altair", reason="reports need the extra 'report'")
@@ -194,3 +194,33 @@ def test_wrong_shapes_are_told(fitted):
         model_report(model, X, groups, feature_names=["a"])
     with pytest.raises(InvalidInputError, match="sensitive_features has 400 rows"):
         model_report(model, X[:10], groups)
+
+
+def test_explorer_leaves_out_repeated_labellings_and_what_must_be_hidden():
+    _, _, X, groups = case()
+    path = fairness_path(FairKMeans(4, random_state=0), X, sensitive_features=groups)
+    data = embedded(path_report(path, X, groups), "data")
+    assert len(data["points"]) == 1 + sum(
+        not np.array_equal(path.labels[i], path.labels[i - 1]) for i in range(1, len(path))
+    )
+    limit = float((path.proportions * path.sizes[:, :, None]).min(axis=(1, 2))[0]) + 1
+    hidden = embedded(path_report(path, X, groups, suppress_below=limit), "data")
+    assert 0 < len(hidden["points"]) < len(data["points"])
+    assert "labels" not in hidden
+    assert "cloud" not in hidden
+
+
+def test_explorer_with_nothing_left_to_show_says_so():
+    _, _, X, groups = case()
+    path = fairness_path(FairKMeans(4, random_state=0), X, sensitive_features=groups, fairness_weights=[0, 10])
+    with pytest.raises(InvalidInputError, match="hides every point of the path"):
+        path_report(path, X, groups, suppress_below=1000)
+
+
+def test_explorer_is_small_and_keeps_labels_out_where_they_are_too_many(monkeypatch):
+    _, _, X, groups = case()
+    path = fairness_path(FairKMeans(4, random_state=0), X, sensitive_features=groups, fairness_weights=[0, 10, 100])
+    monkeypatch.setattr("fairclust.report._explorer._MOST_LABELS", 10)
+    page = path_report(path, X, groups)
+    assert "labels" not in embedded(page, "data")
+    assert "too many rows to keep the labels" in page.html

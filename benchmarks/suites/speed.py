@@ -89,6 +89,7 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> f
                 "seconds": measured.median,
                 "best": measured.best,
                 "ratio": measured.ratio_to(times[_PEER]) if name in pair else measured.median / times[_PEER].median,
+                "cpu ratio": measured.cpu_ratio_to(times[_PEER]),
                 "iterations": details.get("iterations"),
                 "sweeps": details.get("sweeps"),
                 "repeats": len(measured.seconds),

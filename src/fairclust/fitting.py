@@ -163,9 +163,9 @@ def fit_coarse_to_fine(
 ) -> FitResult:
     """Fit something easier first, where there is such a thing, and go on from its parameters and prices.
 
-    Where there are many points, that is a sample: early iterations then cost a sixteenth. (Plain clustering is fitted on
-    all points from the first iteration.) Where the parameters come from a discrete set, it is the relaxed objective, of a
-    sample if there are many points.
+    Where there are many points, that is a sample: early iterations then cost a sixteenth. (Plain clustering is fitted
+    on all points from the first iteration.) Where the parameters come from a discrete set, it is the relaxed objective,
+    of a sample if there are many points.
     """
     coarse = _fit_coarse(objective, sweep, fairness, weight, solver, parameters, settings, state)
     if coarse is None:
@@ -190,8 +190,8 @@ def _fit_coarse(
         return None
     relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
     easier = objective if relaxed is None else relaxed
-    step = min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
-    if step >= 2 and (relaxed is not None or not is_plain):
+    step = sampling_step(sweep, solver, settings)
+    if step >= 2 and (relaxed is not None or weight.any()):
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
         found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, settings, state)

@@ -12,6 +12,7 @@ import polars
 from .._typing import AnyArray, FloatArray
 from ..datasets._preprocessing import feature_moments
 from ..errors import InvalidInputError
+from ..groups import to_column
 from .screen import shown
 from .tables import Table
 
@@ -22,6 +23,7 @@ _ID_NAME = re.compile(r"(^|[\W_])(id|key|index|row|nr|uuid)([\W_]|$)|[a-z]I[dD]$
 _MOST_CATEGORIES = 100
 _MANY_GROUPS = 20
 _JOINED_BY = " / "
+_LONGEST_QUICK_NAME = 50  # characters
 
 
 @dataclass(frozen=True)
@@ -262,14 +264,28 @@ def _as_numbers(column: polars.Series) -> polars.Series | None:
     if kind == polars.Boolean:
         return column.cast(polars.Float64)
     if kind.is_numeric():
-        numbers = column.cast(polars.Float64)
-        return numbers.set(~numbers.is_finite().fill_null(True), None)
+        return _finite(column.cast(polars.Float64))
     if kind == polars.String:
         values = _without_markers(column)
         numbers = values.str.strip_chars().cast(polars.Float64, strict=False)
         if numbers.null_count() == values.null_count() and numbers.null_count() < len(numbers):
-            return numbers.set(~numbers.is_finite().fill_null(True), None)
+            return _finite(numbers)
     return None
+
+
+def _finite(numbers: polars.Series) -> polars.Series:
+    """Turn NaN and infinities into gaps."""
+    is_gap = ~numbers.is_finite().fill_null(True)
+    return numbers.set(is_gap, None) if is_gap.any() else numbers
+
+
+def group_array(groups: polars.Series) -> AnyArray:
+    """Give the groups as an array; text of everyday length becomes NumPy text, which is quick to compare."""
+    if groups.dtype != polars.String or groups.null_count() or groups.str.len_chars().max() > _LONGEST_QUICK_NAME:  # type: ignore[operator]
+        return to_column(groups)
+    names = groups.unique().sort()
+    codes = groups.cast(polars.Enum(names.to_list())).to_physical().to_numpy()
+    return names.to_numpy().astype(str)[codes]
 
 
 def _without_markers(column: polars.Series) -> polars.Series:

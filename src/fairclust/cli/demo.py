@@ -9,13 +9,18 @@ from sklearn.preprocessing import StandardScaler
 
 from .._typing import AnyArray, FloatArray
 from ..audit import AuditReport, audit
-from ..datasets import make_synthetic
+from ..datasets import make_census_like, make_synthetic
 from ..errors import MissingExtraError
 from ..estimators import FairKMeans
+from ..path import fairness_path
+from ..report import model_report, path_report
+from ..report._page import check_extras
 from .screen import note, percent, say, show_table
 
 _GOAL = 0.01
 _PICTURE = "fairclust-demo.png"
+_REPORT = "fairclust-demo.html"
+_EXPLORER = "fairclust-demo-path.html"
 
 
 def run_demo(out: Path) -> None:
@@ -47,7 +52,31 @@ def run_demo(out: Path) -> None:
         note(f"No picture: {error}", style="yellow")
     else:
         say(f"Picture: {path}", style="bold")
+    _write_pages(X, groups, plain, fair, blobs.feature_names, out)
     say("Your own data: fairclust fit people.csv --sensitive sex -k 10 --out labels.csv")
+
+
+def _write_pages(
+    X: FloatArray, groups: AnyArray, plain: FairKMeans, fair: FairKMeans, names: list[str], out: Path
+) -> None:
+    try:
+        check_extras()
+    except MissingExtraError as error:
+        note(f"No pages for the browser: {error}", style="yellow")
+        return
+    report = model_report(fair, X, groups, plain=plain, feature_names=names, title="Fair clusters of made-up people")
+    crowd = make_census_like(2000)
+    path = fairness_path(FairKMeans(6, random_state=0), crowd.data, sensitive_features=crowd.sensitive_features)
+    explorer = path_report(
+        path,
+        crowd.data,
+        crowd.sensitive_features,
+        feature_names=crowd.feature_names,
+        title="The price of fair clusters: 2,000 made-up people",
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    say(f"Report: {report.save(out / _REPORT, overwrite=True)}", style="bold")
+    say(f"Trade-off to explore: {explorer.save(out / _EXPLORER, overwrite=True)}", style="bold")
 
 
 def _show_composition(title: str, report: AuditReport) -> None:

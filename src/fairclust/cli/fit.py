@@ -16,10 +16,9 @@ from .._typing import AnyArray
 from ..audit import AuditReport, audit
 from ..checks import DEFAULT_MAX_FAIRNESS_ERROR
 from ..errors import InvalidInputError
-from ..groups import to_column
 from ..report import Page, model_report
 from ..report._page import check_extras
-from .columns import MISSING_POLICIES, Choice, Prepared, choose_features, names_in, prepare, read_groups
+from .columns import MISSING_POLICIES, Choice, Prepared, choose_features, group_array, names_in, prepare, read_groups
 from .files import check_output
 from .objectives import WORDS, find_estimator, watched
 from .screen import note, say, told_warnings
@@ -154,7 +153,7 @@ def load_people(source: Source, stages: Stages) -> People:
             table, features=source.features, encode=source.encode, exclude=source.exclude, sensitive=sensitive
         )
         prepared = prepare(table, choice, groups, missing=source.missing, standardize=source.standardize)
-        used = to_column(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))
+        used = group_array(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))
     return People(table, choice, prepared, used, sensitive, remarks)
 
 

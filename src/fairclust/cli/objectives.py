@@ -24,7 +24,8 @@ def find_estimator(objective: str) -> type[Any]:
         raise InvalidInputError(f"--objective {objective!r} is not known. Choose one of: {', '.join(available)}.")
     if objective not in available:
         raise InvalidInputError(
-            f"--objective {objective} is not available in this version of fairclust. Choose one of: {', '.join(available)}."
+            f"--objective {objective} is not available in this version of fairclust. "
+            f"Choose one of: {', '.join(available)}."
         )
     found: type[Any] = getattr(estimators, ESTIMATORS[objective])
     return found

@@ -38,7 +38,14 @@ def note(text: str, *, style: str = "") -> None:
 
 def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Text | str]]) -> None:
     """Print a table; the first column is left-aligned, the others are numbers."""
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False)
+    table = Table(
+        title=Text(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        title_style="bold",
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for i, name in enumerate(header):
         table.add_column(Text(name), justify="left" if i == 0 else "right")
     for row in rows:

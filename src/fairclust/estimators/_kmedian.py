@@ -216,7 +216,7 @@ class FairKMedian(PrototypeClusterer):
 
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> KMedianObjective:
         metric = checks.check_choice("metric", self.metric, tuple(METRICS))
-        return KMedianObjective(X, metric, checks.check_choice("center", self.center, CENTERS))
+        return KMedianObjective(X, metric, checks.check_choice("center", self.center, CENTERS), weights=weights)
 
     def _settings(self) -> Any:
         checks.check_choice("metric", self.metric, tuple(METRICS))

@@ -73,17 +73,25 @@ class KMedianObjective:
         "geometric": anywhere in space; for manhattan the median of every feature.
     effort : Effort or None
         Counts the distances.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
     """
 
     def __init__(
-        self, X: FloatArray, metric: str = "euclidean", center: str = "medoid", effort: Effort | None = None
+        self,
+        X: FloatArray,
+        metric: str = "euclidean",
+        center: str = "medoid",
+        effort: Effort | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         self.X = X
+        self._weights = weights
         self.metric = metric
         self.center = center
         self.effort = Effort() if effort is None else effort
         self._metric = METRICS[metric]
-        self._variance = _mean_variance(X, None)
+        self._variance = _mean_variance(X, weights)
         self._filled: FloatArray | None = None  # the centres that the point costs are distances to
         self._medoids: Medoids | None = None  # the last ones found,
         self._labels: IntArray | None = None  # and the labels they belong to
@@ -150,11 +158,14 @@ class KMedianObjective:
 
     def sampled(self, rows: IntArray) -> KMedianObjective:
         """K-median on some rows only; their medoids are rows of X all the same."""
-        return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, self.effort)
+        weights = None if self._weights is None else self._weights[rows]
+        return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, self.effort, weights)
 
     def relaxed(self) -> KMedianObjective | None:
         """K-median with geometric medians: medoids are found among the points near them."""
-        return KMedianObjective(self.X, self.metric, "geometric", self.effort) if self.center == "medoid" else None
+        if self.center != "medoid":
+            return None
+        return KMedianObjective(self.X, self.metric, "geometric", self.effort, self._weights)
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features; 0 when no medoid changed."""

@@ -109,6 +109,7 @@ def feature_section(
     z = np.divide(means - center, spread, out=np.zeros_like(means), where=spread > 0)
     back, scale = units if units is not None else (np.zeros(len(center)), np.ones(len(center)))
     raw, raw_center = means * scale + back, center * scale + back
+    raw_center[np.abs(raw_center) < 1e-9 * spread * scale] = 0.0  # a rounding is no number to show
     names = short_names(feature_names)
     limit = report.suppress_below
     shown = [k for k in range(len(means)) if limit is None or report.sizes[k] >= limit]
@@ -209,7 +210,7 @@ def settings_section(settings: Mapping[str, Any], remarks: Sequence[str], comman
     typed = f"<p>Command:</p><pre>{text(command)}</pre>" if command else ""
     return (
         (f"<ul>{said}</ul>" if said else "")
-        + table(["setting", "value"], rows, kind="words")
+        + (table(["setting", "value"], rows, kind="words") if rows else "")
         + f"<p class='soft'>{text(', '.join(versions))} on {text(platform.system())} {text(platform.machine())}.</p>"
         + typed
     )

@@ -58,9 +58,10 @@ async function choose(index) {
   slider.value = chosen;
   place("weight").textContent = digits(point.weight, 4);
   place("objective").textContent = digits(point.objective, 6);
-  place("rise").textContent = plain.objective > 0 ? (100 * (point.objective / plain.objective - 1)).toFixed(1) + " %" : "–";
-  place("error").textContent = digits(point.error, 4);
-  place("worst").textContent = digits(point.worst, 4);
+  const rise = 100 * (point.objective / plain.objective - 1);
+  place("rise").textContent = plain.objective > 0 ? (rise >= 0.05 ? "+" : "") + rise.toFixed(1) + " %" : "–";
+  place("error").textContent = digits(point.error, 3);
+  place("worst").textContent = digits(point.worst, 3);
   place("balance").textContent = digits(point.balance, 3);
   slider.setAttribute("aria-valuetext",
     "fairness weight " + digits(point.weight, 4) + ", fairness error " + digits(point.error, 4));

@@ -156,10 +156,9 @@ class Dual:
                 tried = price + share * step
                 reply = sweep(State(scale, tried * scale), curvature=True)
                 reached = _free_energy(reply, tried, scale, fairness, weight)
-                sizes = reply.masses.sum(axis=1)
-                kept = sizes / answer.masses.sum(axis=1)
-                is_alive = (sizes > floor) | (sizes >= answer.masses.sum(axis=1))
-                if reached <= energy - 1e-4 * share * fall and kept.min() > 1.0 - _LARGEST_LOSS and is_alive.all():
+                sizes, before = reply.masses.sum(axis=1), answer.masses.sum(axis=1)
+                is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
+                if reached <= energy - 1e-4 * share * fall and is_alive.all():
                     break
                 share *= 0.5
             else:
