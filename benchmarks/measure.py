@@ -23,9 +23,10 @@ _SAMPLE_SECONDS = 0.002
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of each repeat."""
+    """Seconds of each repeat, by the clock and of all processors together."""
 
     seconds: Sequence[float]
+    cpu_seconds: Sequence[float] = ()
 
     @property
     def median(self) -> float:
@@ -41,6 +42,10 @@ class Times:
         """Median over the repeats of this one's time over the other's in the same repeat."""
         return statistics.median(a / b for a, b in zip(self.seconds, other.seconds, strict=True))
 
+    def cpu_ratio_to(self, other: Times) -> float:
+        """Ratio of the processor time: on a busy machine, with one thread, the ratio to trust."""
+        return statistics.median(self.cpu_seconds) / statistics.median(other.cpu_seconds)
+
 
 def time_interleaved(functions: Mapping[str, Callable[[], object]], repeats: int, warm_up: int = 0) -> dict[str, Times]:
     """Time several functions in turn, repeat by repeat: slow drifts of the machine then hit all of them alike.
@@ -51,15 +56,17 @@ def time_interleaved(functions: Mapping[str, Callable[[], object]], repeats: int
         for function in functions.values():
             function()
     seconds: dict[str, list[float]] = {name: [] for name in functions}
+    cpu_seconds: dict[str, list[float]] = {name: [] for name in functions}
     names = list(functions)
     for repeat in range(repeats):
         turn = repeat % len(names)
         for name in names[turn:] + names[:turn]:
             gc.collect()
-            began = time.perf_counter()
+            cpu_began, began = time.process_time(), time.perf_counter()
             functions[name]()
             seconds[name].append(time.perf_counter() - began)
-    return {name: Times(tuple(values)) for name, values in seconds.items()}
+            cpu_seconds[name].append(time.process_time() - cpu_began)
+    return {name: Times(tuple(seconds[name]), tuple(cpu_seconds[name])) for name in names}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
+import sys
 import time
 import traceback
 import warnings
@@ -41,8 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             result.skip(name, f"broke with {type(error).__name__}: {error}")
             n_broken += 1
-        seconds = time.perf_counter() - began
-        report.write(folder, name, result, run, seconds)
+        finally:
+            # Also when the run is stopped: what was measured is kept.
+            seconds = time.perf_counter() - began
+            report.write(folder, name, result, run, seconds)
         for claim in result.claims:
             context.say(_line(claim))
         n_failed += sum(not claim.holds for claim in result.claims)
@@ -83,4 +87,5 @@ def _write_summary(folder: Path, run: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("default")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     raise SystemExit(main())

@@ -59,7 +59,7 @@ def run(context: Context, result: SuiteResult) -> None:
 
 def _seeds(context: Context, line: Line) -> tuple[int, ...]:
     is_large = line.dataset.startswith("census-like") and line.dataset != census_like_name(10**5)
-    return context.seeds[:1] if is_large else context.seeds
+    return context.seeds[:1] if is_large and context.quick else context.seeds
 
 
 def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> float:
@@ -89,6 +89,7 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> f
                 "seconds": measured.median,
                 "best": measured.best,
                 "ratio": measured.ratio_to(times[_PEER]) if name in pair else measured.median / times[_PEER].median,
+                "cpu ratio": measured.cpu_ratio_to(times[_PEER]),
                 "iterations": details.get("iterations"),
                 "sweeps": details.get("sweeps"),
                 "repeats": len(measured.seconds),

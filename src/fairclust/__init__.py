@@ -1,9 +1,9 @@
 """fairclust: clusters whose demographic make-up matches a target, at the least cost in clustering quality."""
 
-from . import datasets, metrics
+from . import datasets, graphs, metrics
 from .audit import AuditReport, audit
 from .errors import FairclustError, FairclustWarning, FairnessGoalMissed
-from .estimators import FairKMeans, FairKMedian
+from .estimators import FairKMeans, FairKMedian, FairNCut
 from .path import FairnessPath, fairness_path
 
 __version__ = "0.1.0"
@@ -12,6 +12,7 @@ __all__ = [
     "AuditReport",
     "FairKMeans",
     "FairKMedian",
+    "FairNCut",
     "FairclustError",
     "FairclustWarning",
     "FairnessGoalMissed",
@@ -20,5 +21,6 @@ __all__ = [
     "audit",
     "datasets",
     "fairness_path",
+    "graphs",
     "metrics",
 ]

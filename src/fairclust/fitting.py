@@ -18,8 +18,9 @@ from .solvers import FairnessTerm, Solution, Solver
 from .sweep import HardAnswer, InMemorySweep, State, Sweep
 
 _ROUNDING = 1e-9
-_SMALLEST_SAMPLE = 1 << 17  # points
+_SMALLEST_SAMPLE = 1 << 15  # points
 _COARSEST = 16
+_COARSE_TOL = 0.01  # of tol: on a sample, iterations are cheap, and a plateau is better left there
 _PLAIN_TEMPERATURE = 0.05  # of soft assignments without a fairness term, in mean gaps
 
 
@@ -190,11 +191,12 @@ def _fit_coarse(
         return None
     relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
     easier = objective if relaxed is None else relaxed
-    step = min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
-    if step >= 2 and (relaxed is not None or not is_plain):
+    step = sampling_step(sweep, solver, settings)
+    if step >= 2 and (relaxed is not None or weight.any()):
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
-        found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, settings, state)
+        longer = replace(settings, tol=settings.tol * _COARSE_TOL)
+        found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, longer, state)
         return replace(found, n_sweeps=round(found.n_sweeps * share))
     if relaxed is None:
         return None

@@ -2,17 +2,6 @@
 
 Both modules offer the same functions over the same arrays:
 
-Plan            where the points lie: visiting order, blocks and chunks (see :mod:`fairclust.layout`)
-distances       excess costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
-sweep           softmax(−scale·a − pull[cell]) counted by cell: masses, cost, log-partition, curvature
-assign          argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
-soft_rows       that softmax written out, one row per point
-label_sums      sums of the rows of X by label
-find_moves      points that a move to another cluster would serve better
-make_moves      those moves, one at a time, the means following
-soft_sums       sums of the rows of X weighted by that softmax
-==============  =======================================================================================
-=======
 ==================  ===================================================================================
 Plan                where the points lie: visiting order, blocks and chunks (see :mod:`fairclust.layout`)
 distances           excess costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
@@ -26,6 +15,11 @@ soft_sums           sums of the rows of X weighted by that softmax
 medoids             medoid of each cluster, a lower bound of what any medoid costs, distances computed
 coordinate_medians  weighted median of each feature, by label
 median_sums         what a step of Weiszfeld's iteration needs, by label
+link_costs          excess costs of Ncut's bound, from the links W·S of every node
+associations        links inside each cluster, and its degrees
+move_nodes          single nodes change cluster while that lowers Ncut + fairness
+match_nodes         pairs of strongly tied nodes, for a coarser graph
+contract            the coarser graph
 ==================  ===================================================================================
 
 Costs are stored as the excess over the point's cheapest cluster, ``[block][cluster][point of the block]``, float32.

@@ -425,6 +425,8 @@ template <class T> static void define_rows(nb::module_& m) {
 
 }  // namespace fairclust
 
+#include "graph_bindings.hpp"
+
 NB_MODULE(_kernels, m) {
     using namespace fairclust;
     m.doc() = "Compiled kernels; see fairclust/_core/__init__.py for what each function does.";
@@ -441,4 +443,6 @@ NB_MODULE(_kernels, m) {
           "rows"_a.noconvert(), "n_threads"_a);
     define_rows<float>(m);
     define_rows<double>(m);
+    define_graph<float>(m);
+    define_graph<double>(m);
 }

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
+from .fallback_graph import associations, contract, link_costs, match_nodes, move_nodes
 from .fallback_medoids import coordinate_medians, median_sums, medoids
 
 __all__ = [
-    "Plan", "assign", "coordinate_medians", "distances", "label_sums", "median_sums", "medoids", "name", "soft_rows",
-    "soft_sums", "sweep",
+    "Plan", "assign", "associations", "contract", "coordinate_medians", "distances", "label_sums", "link_costs",
+    "match_nodes", "median_sums", "medoids", "move_nodes", "name", "soft_rows", "soft_sums", "sweep",
 ]  # fmt: skip
 
 name = "numpy"

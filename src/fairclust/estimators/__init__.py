@@ -2,5 +2,6 @@
 
 from ._kmeans import FairKMeans
 from ._kmedian import FairKMedian
+from ._ncut import FairNCut
 
-__all__ = ["FairKMeans", "FairKMedian"]
+__all__ = ["FairKMeans", "FairKMedian", "FairNCut"]

@@ -3,5 +3,6 @@
 from ._base import Anchored, Objective, Relaxed
 from .kmeans import KMeansObjective
 from .kmedian import KMedianObjective
+from .ncut import NCutObjective
 
-__all__ = ["Anchored", "KMeansObjective", "KMedianObjective", "Objective", "Relaxed"]
+__all__ = ["Anchored", "KMeansObjective", "KMedianObjective", "NCutObjective", "Objective", "Relaxed"]

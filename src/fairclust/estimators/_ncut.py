@@ -1,0 +1,313 @@
+"""Fair normalized cut."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from .. import checks
+from .._typing import FloatArray, IntArray
+from ..errors import InvalidInputError
+from ..fairness import KLFairness
+from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
+from ..groups import Groups
+from ..layout import build_layout
+from ..multilevel import Level
+from ..ncut_problem import COARSE, MANY_LINKS, NCutProblem, open_graph
+from ..objectives import KMeansObjective, NCutObjective
+from ..problem import Problem, WeightedFit
+from ..search import Aim
+from ..seeding import starting_centers
+from ..sweep import InMemorySweep
+from ._base import FairClusterer, _say_if_slow
+
+_NOTHING = np.zeros(0, dtype=np.int32)
+
+
+class FairNCut(FairClusterer):
+    """Normalized cut with proportional representation: each group's share in every cluster is pulled towards a target.
+
+    "Fair" means just that: the make-up of the clusters. It says nothing about what is done with them.
+
+    Minimises ``F + fairness_weight · Σ_k KL(target ‖ shares in cluster k)``, where F is the normalized cut of a graph,
+    ``K − Σ_k S_kᵗWS_k / dᵗS_k``: the share of each cluster's links that leave it, added up (Ziko et al., "Variational
+    Fair Clustering", AAAI 2021).
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    affinity : {"nearest_neighbors", "precomputed"}, default="nearest_neighbors"
+        "nearest_neighbors": X holds points, and their k-nearest-neighbour graph is cut. "precomputed": X is the
+        affinity matrix W, dense or sparse, symmetric, ≥ 0; see :mod:`fairclust.graphs` for edge lists and NetworkX.
+    n_neighbors : int, default=20
+        Neighbours of each point, itself not counted. The paper's code has 19.
+    fairness_weight : float or "auto", default="auto"
+        λ of the paper, a number ≥ 0; 0 is plain Ncut. Ncut is between 0 and n_clusters whatever the size of the graph,
+        so weights from 1 to 100 are usual. "auto": the smallest λ found that meets ``max_fairness_error``.
+    max_fairness_error : float, default=0.01
+        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. 0 asks for
+        exact proportions: every count is the floor or the ceiling of its ideal share. With a number as
+        ``fairness_weight`` it is only reported on, and must stay at its default.
+    min_balance : float or None, default=None
+        Another goal: smallest ratio between two groups' counts in every cluster at or above this.
+    max_cost_increase : float or None, default=None
+        Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
+    bounds : float, dict or None, default=None
+        Another goal: each group's share in every cluster between a lower and an upper bound. A dict
+        {group: (lower, upper)}, or a number δ for (1 − δ)·target to target/(1 − δ).
+    target_proportions : dict, array-like of shape (n_groups,) or None, default=None
+        Wanted share of each group, by name or in sorted group order. None: the data's own shares.
+    solver : {"dual", "bound"}, default="dual"
+        Who takes the bound steps. "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the
+        paper, much slower; costs are counted in n_samples times Ncut, or its steps would be lost in rounding.
+    lipschitz : float, default=2.0
+        L of the paper; "bound" only. It doubles whenever a step would raise the energy.
+    init : {"spectral", "k-means++", "random"}, array or callable, default="spectral"
+        "spectral": plain and fair spectral embeddings of a coarse graph, many starts each, the best taken down to the
+        graph. "k-means++" and "random": labels of the nearest of starting centres, as in the paper; points only. An
+        array or a callable gives starting centres (n_clusters, n_features), or labels (n_samples,).
+    n_init : "auto" or int, default="auto"
+        Number of starts; for "spectral", of coarse graphs, compared before they are refined. "auto": 4 coarse
+        graphs (1 up to 2,000 nodes and above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or
+        callables.
+    polish : bool or "auto", default="auto"
+        Whether moves of single nodes and of coarse nodes follow the bound steps. "auto" is True; False is the paper's
+        method.
+    max_iter : int, default=300
+        Most outer iterations per start.
+    tol : float, default=1e-4
+        Stop when fewer than this share of the nodes move, or cycles of moves lower the energy by less than this share.
+    assignments : {"hard", "soft"}, default="hard"
+        What the bound touches at. "soft" is what the paper writes: with ``polish=False`` the relaxed energy falls and
+        is reported; otherwise the labels it ends with are one more start.
+    random_state : int, RandomState or None, default=None
+        Seed of the graph, the starts and the moves.
+    n_jobs : int or None, default=None
+        Threads. None: all cores that the process may use (or OMP_NUM_THREADS). On a given graph the result does not
+        depend on it.
+    verbose : int, default=0
+        1: progress of the graph, and a line per outer iteration.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each node.
+    affinity_matrix_ : csr_array of shape (n_samples, n_samples)
+        The graph. Pass it with ``affinity="precomputed"`` to use it again.
+    objective_ : float
+        Ncut of the labels, as :func:`fairclust.metrics.ncut_objective` counts it.
+    energy_ : float
+        ``objective_ + fairness_weight_ · fairness_error_``, or the relaxed energy (see ``assignments``).
+    energy_history_ : ndarray of shape (n_iter_,)
+        Energy after the start, each bound step and each cycle of moves; it never rises.
+    fairness_error_ : float
+        Sum over clusters of KL(target ‖ shares), as in the paper's tables.
+    max_fairness_error_ : float
+        The same of the worst cluster.
+    balance_ : float
+        Smallest ratio between two groups' counts in a cluster.
+    proportions_ : ndarray of shape (n_clusters, n_groups)
+        Shares of the groups in each cluster.
+    group_names_ : ndarray of shape (n_groups,)
+        Names of the groups, sorted.
+    target_proportions_ : ndarray of shape (n_groups,)
+        The target that was used.
+    fairness_weight_ : float
+        The λ that was used.
+    fairness_goal_met_ : bool
+        Whether every cluster is within ``max_fairness_error``.
+    n_iter_, n_sweeps_ : int
+        Steps of the chosen fit; passes over the point costs of all fits.
+    stop_reason_ : StopReason
+        Why the chosen fit stopped.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A graph has no room for new points, so there is no ``predict``. Self loops, isolated nodes and disconnected graphs
+    are fine: :mod:`fairclust.graphs` says what they mean. Sample weights are not supported: give them as affinities.
+
+    Neighbours are exact up to 100,000 points; above that faiss searches (``pip install 'fairclust[graph]'``). Time and
+    memory of the fit are O(links + n_samples · n_clusters).
+
+    Examples
+    --------
+    >>> from fairclust import FairNCut
+    >>> from fairclust.datasets import make_synthetic
+    >>> data = make_synthetic()
+    >>> model = FairNCut(2, random_state=0).fit(data.data, sensitive_features=data.sensitive_features)
+    >>> print(f"{model.objective_:.2f} at {model.fairness_error_:.2f}")
+    0.00 at 0.00
+    """
+
+    # Subclasses of BaseEstimator are described by their arguments alone, so the graph's come with the others.
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        affinity: str = "nearest_neighbors",
+        n_neighbors: int = 20,
+        fairness_weight: float | str = "auto",
+        max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
+        min_balance: float | None = None,
+        max_cost_increase: float | None = None,
+        bounds: Any = None,
+        target_proportions: Any = None,
+        solver: str = "dual",
+        lipschitz: float = 2.0,
+        init: Any = "spectral",
+        n_init: int | str = "auto",
+        polish: bool | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        assignments: str = "hard",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.fairness_weight = fairness_weight
+        self.max_fairness_error = max_fairness_error
+        self.min_balance = min_balance
+        self.max_cost_increase = max_cost_increase
+        self.bounds = bounds
+        self.target_proportions = target_proportions
+        self.solver = solver
+        self.lipschitz = lipschitz
+        self.init = init
+        self.n_init = n_init
+        self.polish = polish
+        self.max_iter = max_iter
+        self.tol = tol
+        self.assignments = assignments
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
+        """Cluster points, or the nodes of a graph.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or affinities of shape (n_samples, n_samples)
+            Points, or with ``affinity="precomputed"`` a symmetric matrix ≥ 0, dense or sparse.
+        y : ignored
+        sensitive_features : array-like of shape (n_samples,) or None
+            Group of each row. None: plain Ncut.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return super().fit(X, sensitive_features=sensitive_features)
+
+    def fit_predict(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> IntArray:  # type: ignore[override]
+        """Fit, and return the labels."""
+        labels: IntArray = self.fit(X, sensitive_features=sensitive_features).labels_
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        tags.input_tags.sparse = self.affinity == "precomputed"
+        return tags
+
+    def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, list[FloatArray]]:
+        """Check everything, build the graph, then put the parts together."""
+        checks.check_goals(
+            self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
+        )
+        if self.polish not in (True, False, "auto"):
+            raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
+        solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
+        is_graph = checks.check_choice("affinity", self.affinity, ("nearest_neighbors", "precomputed")) == "precomputed"
+        n_neighbors = checks.check_count("n_neighbors", self.n_neighbors)
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], order="C", accept_sparse="csr" if is_graph else False,
+            ensure_min_samples=2,
+        )  # fmt: skip
+        n_samples = X.shape[0]
+        n_clusters = checks.check_n_clusters(self.n_clusters, n_samples)
+        groups = self._groups(sensitive_features, n_samples, None)
+        n_threads = checks.resolve_threads(self.n_jobs)
+        random_state = check_random_state(self.random_state)
+        seed = int(random_state.randint(np.iinfo(np.int32).max))
+        _say_if_slow()
+        if is_graph:
+            W = check_affinity(X)
+        else:
+            checks.check_distinct_rows(X, n_clusters)
+            W = nearest_neighbors_graph(
+                X, n_neighbors, random_state=seed, n_threads=n_threads, verbose=int(self.verbose)
+            )
+        self.affinity_matrix_ = W
+        level = Level(to_graph(W), groups.codes, None)
+        openings, starts = [], [_NOTHING]
+        if isinstance(self.init, str) and self.init == "spectral":
+            if self.n_init == "auto":
+                n_starts = 4 if n_samples > COARSE and W.nnz <= MANY_LINKS else 1
+            openings = [open_graph(level, n_clusters, groups.target, random_state) for _ in range(n_starts)]
+        else:
+            starts = [self._labels(X, n_clusters, random_state) for _ in range(n_starts)]
+        problem = NCutProblem(
+            objective=NCutObjective(level.graph),
+            sweep=InMemorySweep(build_layout(groups.codes, groups.n_groups), n_clusters, None, n_threads),
+            fairness=KLFairness(groups.target),
+            solver=solver,
+            settings=settings,
+            level=level,
+            openings=tuple(openings),
+            is_refined=bool(self.polish),
+            seed=seed,
+        )
+        return problem, groups, starts
+
+    def _labels(self, X: Any, n_clusters: int, random_state: np.random.RandomState) -> IntArray:
+        """Labels to start from: given, or of the nearest of starting centres."""
+        init = self.init
+        if callable(init):
+            init = init(X, n_clusters, random_state=random_state)
+        if not isinstance(init, str):
+            init = np.asarray(init)
+            if init.ndim == 1:
+                return _checked_labels(init, X.shape[0], n_clusters)
+        if self.affinity == "precomputed":
+            raise InvalidInputError(
+                f"init={self.init!r} needs points, but affinity='precomputed' has none. Use init='spectral', or an "
+                "array of labels."
+            )
+        centers = starting_centers(X, n_clusters, init, random_state, None)
+        one_group = build_layout(np.zeros(len(X), dtype=np.int32), 1)
+        sweep = InMemorySweep(one_group, n_clusters, None, checks.resolve_threads(self.n_jobs))
+        KMeansObjective(X).fill(sweep, centers)
+        sweep.assign(np.zeros((n_clusters, 1)))
+        labels: IntArray = one_group.to_user_order(sweep.labels)
+        return labels
+
+    def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
+        """Nothing: every fit is polished already, and the search sees what that does."""
+        return fit, False
+
+    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit) -> None:
+        super()._store(problem, groups, fit)
+        # Prices label points by costs; there are no costs for points outside the graph.
+        del self.prices_, self.temperature_, self.polished_
+
+    def _store_parameters(self, parameters: FloatArray) -> None:
+        """Nothing: the labels are the parameters."""
+
+
+def _checked_labels(labels: Any, n_samples: int, n_clusters: int) -> IntArray:
+    checks.check_same_length("init", labels, n_samples)
+    if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= n_clusters:
+        raise InvalidInputError(f"init holds labels outside 0 to {n_clusters - 1}. Number the clusters from 0.")
+    checked: IntArray = np.ascontiguousarray(labels, dtype=np.int32)
+    return checked

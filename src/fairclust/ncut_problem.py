@@ -1,0 +1,208 @@
+"""How Ncut is fitted: starts on a coarse graph, bound steps by the solver, then cycles of moves. The start wins.
+
+Bound steps choose which nodes change cluster by prices, all at once; moves look at one node (or at one coarse node,
+many at once) and at the true energy. No step is kept that does not lower the energy of the hard labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ._typing import FloatArray, IntArray
+from .fitting import FitResult, Settings, StopReason, fit_once
+from .multilevel import CutEnergy, Hierarchy, Level, coarsen, cycle, descend, heaviest_node
+from .objectives import NCutObjective
+from .objectives.ncut import sufficient_shift
+from .problem import Problem
+from .spectral import start_labels
+from .sweep import State
+
+COARSE = 2000  # nodes of the level where starts are made
+_NODES_PER_CLUSTER = 40  # ... or more, with many clusters
+_STARTS = 8  # K-means runs per embedding
+_CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
+MANY_LINKS = 4_000_000
+_STEPS_PER_CYCLE = 5  # a fit that may take so many steps may take one cycle
+_HOLDING = 2.0  # a shift at which no node wants to leave
+_SHIFTS = (0.0, 0.25)  # tried before the shift that is known to be enough
+
+
+@dataclass(frozen=True)
+class Opening:
+    """One way to shrink the graph, and labels of its coarsest level to start from."""
+
+    hierarchy: Hierarchy
+    labels: list[IntArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NCutProblem(Problem):
+    """A graph with its parts; fits at any weight.
+
+    Parameters are labels in the user's order; an empty array stands for the openings alone.
+
+    Attributes
+    ----------
+    level : Level
+        The graph with the nodes' groups.
+    openings : tuple of Opening
+        Starts, tried at every weight. None: fits start from their parameters.
+    is_refined : bool
+        Whether cycles of moves follow the bound steps.
+    seed : int
+        Of everything that is drawn during a fit.
+    """
+
+    objective: NCutObjective
+    level: Level
+    openings: tuple[Opening, ...] = ()
+    is_refined: bool = True
+    seed: int = 0
+    _known: dict[str, float] = field(default_factory=dict, repr=False)
+
+    def fit_weights(
+        self,
+        weights: FloatArray,
+        parameters: FloatArray,
+        state: State | None = None,
+        settings: Settings | None = None,
+    ) -> FitResult:
+        """Fit at a weight per cluster, from labels and from the openings, whichever is lower."""
+        settings = settings or self.settings
+        energy = CutEnergy(self.fairness, weights, self.sweep.n_threads)
+        random_state = np.random.RandomState(self.seed)
+        labels = self._start(energy, parameters, random_state)
+        if settings.assignments == "soft" and weights.any() and self.sweep.n_groups > 1:
+            found = self._bound(self._sufficient_shift(), energy, labels, settings)
+            if not self.is_refined:
+                return found
+            softened = self.sweep.layout.to_user_order(found.labels)
+            labels = min(labels, softened, key=lambda tried: energy.value(self.level, tried))
+            settings = replace(settings, assignments="hard")
+        return self._descend(energy, labels, settings, random_state)
+
+    def coarse(self) -> None:
+        """None: a sample of the nodes has few of the links. Starts are coarse instead."""
+
+    def natural_weight(self, parameters: FloatArray) -> float:
+        """Ncut is a number of order 1 whatever the graph, and so is its weight."""
+        return 1.0
+
+    def _start(self, energy: CutEnergy, parameters: FloatArray, random_state: np.random.RandomState) -> IntArray:
+        """Labels of lowest energy among the given ones and the openings."""
+        tried = []
+        if len(parameters):
+            hard = parameters if parameters.ndim == 1 else parameters.argmax(axis=1)
+            tried.append(np.ascontiguousarray(hard, dtype=np.int32))
+        best: tuple[float, Opening, IntArray] | None = None
+        # Openings do not know which cluster is which: with unequal weights only labels do.
+        is_open = not len(tried) or (energy.weight == energy.weight[0]).all()
+        for opening in self.openings if is_open else ():
+            coarsest = opening.hierarchy.coarsest
+            for start in opening.labels:
+                labels = start.copy()
+                value = energy.value(coarsest, labels)
+                energy.move(coarsest, labels, random_state, value)
+                value = energy.value(coarsest, labels)
+                if best is None or value < best[0]:
+                    best = (value, opening, labels)
+        if best is not None:
+            tried.append(descend(best[1].hierarchy, energy, best[2], random_state))
+        if len(tried) > 1 and self.is_refined:
+            # The given labels suit another weight: they get a chance to adapt before the two are compared.
+            tried[0] = cycle(self.level, energy, tried[0], self._coarse_size, random_state)
+        return min(tried, key=lambda labels: energy.value(self.level, labels))
+
+    def _descend(
+        self, energy: CutEnergy, labels: IntArray, settings: Settings, random_state: np.random.RandomState
+    ) -> FitResult:
+        """Bound steps, then cycles; every kept step lowers the energy."""
+        reached = energy.value(self.level, labels)
+        history = [reached]
+        n_sweeps, reason = 0, StopReason.NO_IMPROVEMENT
+        for shift in self._shifts():
+            found = self._bound(shift, energy, labels, settings)
+            n_sweeps += found.n_sweeps
+            fallen = found.energy_history[found.energy_history < history[-1]]
+            if len(fallen):
+                labels, reason = self.sweep.layout.to_user_order(found.labels), found.stop_reason
+                history.extend(fallen.tolist())
+        if self.is_refined and len(energy.weight) > 1:
+            labels, reason = self._cycles(energy, labels, history, settings, random_state)
+        state = self._hold(labels)
+        masses = energy.masses(self.level, labels)
+        value = energy.cut(self.level, labels)
+        return FitResult(
+            self.sweep.layout.to_visiting_order(labels), labels, state, masses, value, energy.value(self.level, labels),
+            np.array(history), len(history), n_sweeps, reason,
+        )  # fmt: skip
+
+    def _cycles(
+        self,
+        energy: CutEnergy,
+        labels: IntArray,
+        history: list[float],
+        settings: Settings,
+        random_state: np.random.RandomState,
+    ) -> tuple[IntArray, StopReason]:
+        """Run cycles until two in a row gain less than tol (history is extended)."""
+        n_idle = 0
+        most = _CYCLES[len(self.level.graph.data) > MANY_LINKS]
+        for _ in range(min(most, -(-settings.max_iter // _STEPS_PER_CYCLE))):
+            moved = cycle(self.level, energy, labels, self._coarse_size // 2, random_state)
+            value = energy.value(self.level, moved)
+            n_idle = n_idle + 1 if history[-1] - value <= settings.tol * abs(history[-1]) else 0
+            if value < history[-1]:
+                labels = moved
+                history.append(value)
+                if settings.on_iteration is not None:
+                    settings.on_iteration(len(history), value)
+            if n_idle == 2:
+                return labels, StopReason.ENERGY_SETTLED
+        return labels, StopReason.MAX_ITER
+
+    def _bound(self, shift: float, energy: CutEnergy, labels: IntArray, settings: Settings) -> FitResult:
+        """The outer loop that all objectives share. It counts a cost of order 1 per point, the result is Ncut's."""
+        unit = float(self.objective.graph.n_nodes)
+        objective = replace(self.objective, shift=shift, unit=unit)
+        if settings.on_iteration is not None:
+            say = settings.on_iteration
+            settings = replace(settings, on_iteration=lambda n_iter, value: say(n_iter, value / unit))
+        found = fit_once(objective, self.sweep, self.fairness, energy.weight * unit, self.solver, labels, settings)
+        return replace(
+            found,
+            objective=found.objective / unit,
+            energy=found.energy / unit,
+            energy_history=found.energy_history / unit,
+        )
+
+    def _hold(self, labels: IntArray) -> State:
+        """Leave point costs behind whose cheapest clusters are the labels, and prices 0: rounding starts from them."""
+        replace(self.objective, shift=_HOLDING).fill(self.sweep, labels)
+        gap = self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_groups))).gap
+        return State(1.0 / gap if gap > 0 else 1.0, np.zeros((self.sweep.n_clusters, self.sweep.n_groups)))
+
+    def _shifts(self) -> tuple[float, ...]:
+        """Shifts from small to sufficient. With moves to follow, the small ones do."""
+        return _SHIFTS[:1] if self.is_refined else (*_SHIFTS, self._sufficient_shift())
+
+    def _sufficient_shift(self) -> float:
+        if "shift" not in self._known:
+            self._known["shift"] = sufficient_shift(self.objective.graph, np.random.RandomState(self.seed))
+        return self._known["shift"]
+
+    @property
+    def _coarse_size(self) -> int:
+        return max(COARSE, _NODES_PER_CLUSTER * self.sweep.n_clusters)
+
+
+def open_graph(level: Level, n_clusters: int, target: FloatArray, random_state: np.random.RandomState) -> Opening:
+    """Shrink the graph and make starts from its plain and its fair spectral embedding."""
+    size = max(COARSE, _NODES_PER_CLUSTER * n_clusters)
+    hierarchy, _ = coarsen(level, len(target), size, heaviest_node(level, n_clusters), random_state)
+    labels = start_labels(hierarchy.coarsest, n_clusters, None, _STARTS, random_state)
+    if len(target) > 1:
+        labels += start_labels(hierarchy.coarsest, n_clusters, target, _STARTS, random_state)
+    return Opening(hierarchy, labels)
