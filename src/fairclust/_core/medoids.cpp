@@ -9,6 +9,10 @@
 #include <numeric>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "kernels.hpp"
 #include "parallel.hpp"
 
@@ -17,7 +21,7 @@ namespace {
 
 constexpr int64_t kBig = 1 << 15;         // clusters of more points are searched one by one, by all threads together
 constexpr int64_t kBrute = 128;           // clusters of fewer points are searched by brute force
-constexpr int64_t kLeaf = 8;              // points of the smallest cells
+constexpr int64_t kLeaf = 4, kBigLeaf = 16;  // least points of the smallest cells, of small and of big clusters
 constexpr int64_t kNearest = 8;           // points nearest the geometric median that are tried
 constexpr int64_t kSample = 2048;         // points, or cells, that the geometric median is computed from
 constexpr int kMedianSteps = 40;
@@ -142,7 +146,7 @@ private:
     // Halves the members again and again across their widest feature; cell j of depth d is a stretch of members_.
     void build_tree() {
         depth_ = 0;
-        while ((n_ >> (depth_ + 1)) >= kLeaf) ++depth_;
+        while ((n_ >> (depth_ + 1)) >= (n_ <= kBig ? kLeaf : kBigLeaf)) ++depth_;
         for (int d = 0; d < depth_; ++d)
             run_(int64_t(1) << d, [&](int64_t j) {
                 split(border(d, j), border(d + 1, 2 * j + 1), border(d, j + 1));
@@ -263,13 +267,15 @@ private:
                              std::min(points_.n_tiles(), (piece + 1) * kTilesPerPiece), distance.data());
         });
         evaluations_ += n_;
-        std::vector<int64_t> nearest(n_);
-        std::iota(nearest.begin(), nearest.end(), 0);
-        const int64_t count = std::min(n_, kNearest);
-        std::nth_element(nearest.begin(), nearest.begin() + count - 1, nearest.end(), [&](int64_t a, int64_t b) {
+        const auto is_nearer = [&](int64_t a, int64_t b) {
             return distance[a] != distance[b] ? distance[a] < distance[b] : args_.order[members_[a]] < args_.order[members_[b]];
-        });
-        nearest.resize(count);
+        };
+        std::vector<int64_t> nearest;  // nearest first
+        for (int64_t i = 0; i < n_; ++i) {
+            if (static_cast<int64_t>(nearest.size()) == kNearest && !is_nearer(i, nearest.back())) continue;
+            nearest.insert(std::upper_bound(nearest.begin(), nearest.end(), i, is_nearer), i);
+            if (static_cast<int64_t>(nearest.size()) > kNearest) nearest.pop_back();
+        }
         if (keep_ >= 0 && std::find(nearest.begin(), nearest.end(), keep_) == nearest.end()) nearest.push_back(keep_);
         std::sort(nearest.begin(), nearest.end());
         try_points(nearest);
@@ -378,11 +384,12 @@ private:
 
     // Excludes points by their bounds, level by level; compares what is left with all points, lowest bound first.
     void prune() {
-        std::vector<int64_t> alive;
+        std::vector<int32_t> alive;
+        alive.reserve(n_);
         std::vector<double> bound(n_, 0.0);
         for (int64_t i = 0, next = 0; i < n_; ++i) {
             const bool done = next < static_cast<int64_t>(tried_.size()) && tried_[next] == i;
-            if (done) ++next; else alive.push_back(i);
+            if (done) ++next; else alive.push_back(static_cast<int32_t>(i));
         }
         for (auto level = levels_.rbegin(); level != levels_.rend() && !alive.empty(); ++level) {
             const double cost = static_cast<double>(alive.size()) * static_cast<double>(level->second.size);
@@ -407,11 +414,11 @@ private:
         }
     }
 
-    void drop(std::vector<int64_t>& alive, const std::vector<double>& bound) const {
+    void drop(std::vector<int32_t>& alive, const std::vector<double>& bound) const {
         alive.erase(std::remove_if(alive.begin(), alive.end(), [&](int64_t i) { return bound[i] > value_ * slack_; }), alive.end());
     }
 
-    void raise_bounds(const TileStore<T>& cells, const std::vector<int64_t>& alive, std::vector<double>& bound) {
+    void raise_bounds(const TileStore<T>& cells, const std::vector<int32_t>& alive, std::vector<double>& bound) {
         const int64_t count = static_cast<int64_t>(alive.size());
         run_((count + kCandidatesPerPiece - 1) / kCandidatesPerPiece, [&](int64_t piece) {
             const int64_t first = piece * kCandidatesPerPiece, last = std::min(count, first + kCandidatesPerPiece);
@@ -485,6 +492,13 @@ std::vector<int32_t> members_of(const MedoidArgs<T>& args, int64_t k, int64_t co
 
 }  // namespace
 
+// Copies of big clusters come and go; the C library would keep the room of the largest for ever.
+static void give_back_memory() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 template <class T>
 bool find_medoids(const MedoidLoops<T>& loops, const MedoidArgs<T>& args, const MedoidResult& result,
                   const std::function<bool()>& interrupted) {
@@ -508,7 +522,9 @@ bool find_medoids(const MedoidLoops<T>& loops, const MedoidArgs<T>& args, const 
             continue;
         }
         Runner together{args.n_threads, &interrupted};
+        give_back_memory();
         find(k, together);
+        give_back_memory();
         if (together.stopped || (args.n_threads <= 1 && interrupted())) return false;
     }
     return run_chunks(static_cast<int64_t>(small.size()), args.n_threads, [&](int64_t i, int) {
