@@ -42,7 +42,9 @@ LINES = (
 def run(context: Context, result: SuiteResult) -> None:
     result.notes.append(
         f"ratio: time over that of {_PEER} in the same repeat (Lloyd, same centres, n_init=1, tol=1e-4), median of the "
-        "repeats. On large data the others run once. faiss runs its 25 iterations on all rows."
+        "repeats; best ratio: best time over its best time, which the claims go by, for a busy machine slows its threads "
+        "more than ours and so flatters the median. On large data the others run once. faiss runs 25 iterations on all "
+        "rows."
     )
     for line in LINES:
         if context.quick and not line.quick_repeats:
@@ -53,8 +55,9 @@ def run(context: Context, result: SuiteResult) -> None:
             result.skip(line.dataset, reason)
             continue
         if line.limit is not None:
-            what = f"{line.dataset}: time of a fit over {_PEER}'s, median of {len(ratios)} seeds"
-            result.claims.append(Claim(what, statistics.median(ratios), line.limit))
+            what = f"{line.dataset}: best time of a fit over {_PEER}'s"
+            result.claims.append(Claim(f"{what}, median of {len(ratios)} seeds", statistics.median(ratios), line.limit))
+            result.claims.append(Claim(f"{what}, worst of {len(ratios)} seeds", max(ratios), line.limit))
 
 
 def _seeds(context: Context, line: Line) -> tuple[int, ...]:
@@ -89,14 +92,16 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> f
                 "seconds": measured.median,
                 "best": measured.best,
                 "ratio": measured.ratio_to(times[_PEER]) if name in pair else measured.median / times[_PEER].median,
+                "best ratio": measured.best_ratio_to(times[_PEER]),
                 "cpu ratio": measured.cpu_ratio_to(times[_PEER]),
                 "iterations": details.get("iterations"),
                 "sweeps": details.get("sweeps"),
                 "repeats": len(measured.seconds),
             }
         )
-    ratio = times[_OURS].ratio_to(times[_PEER])
-    context.say(f"  {line.dataset} seed {seed}: ratio {ratio:.2f}")
+    # Not the median: threads that wait for each other stall on a busy machine, and scikit-learn's do so more than ours.
+    ratio = times[_OURS].best_ratio_to(times[_PEER])
+    context.say(f"  {line.dataset} seed {seed}: ratio of the best times {ratio:.2f}")
     return ratio
 
 
