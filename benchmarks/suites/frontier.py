@@ -103,7 +103,8 @@ def cheapest(data: Dataset, objective: str, level: float) -> tuple[Score, float]
                 break
         else:
             low = max(low, weight)
-        guess = weight * float(np.clip(found.fairness_error / (0.999 * level), 1 / 30, 30)) ** (1.5 if np.isinf(high) else 0.7)
+        power = 1.5 if np.isinf(high) else 0.7
+        guess = weight * float(np.clip(found.fairness_error / (0.999 * level), 1 / 30, 30)) ** power
         if not low < guess < high:
             guess = float(np.sqrt(low * high)) if low > 0 and np.isfinite(high) else guess
         weight = guess
