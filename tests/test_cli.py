@@ -542,7 +542,7 @@ def test_wrong_path_options_exit_2_with_one_sentence(fairclust, people_csv, argu
     assert sentence in outcome.noted
 
 
-@pytest.mark.parametrize("objective", ["kmeans", "kmedian"])
+@pytest.mark.parametrize("objective", ["kmeans", "kmedian", "ncut"])
 def test_every_objective_is_fitted_by_its_estimator(fairclust, people_csv, objective):
     outcome = fairclust("fit", people_csv, *FIT, "--objective", objective, "--json")
     summary = json.loads(outcome.out)
