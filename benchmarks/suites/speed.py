@@ -43,8 +43,8 @@ def run(context: Context, result: SuiteResult) -> None:
     result.notes.append(
         f"ratio: time over that of {_PEER} in the same repeat (Lloyd, same centres, n_init=1, tol=1e-4), median of the "
         "repeats; best ratio: best time over its best time, which the claims go by, for a busy machine slows its "
-        "threads more than ours and so flatters the median. On large data the others run once. faiss runs 25 iterations "
-        "on all rows."
+        "threads more than ours and so flatters the median. On large data the others run once. faiss runs 25 "
+        "iterations on all rows."
     )
     for line in LINES:
         if context.quick and not line.quick_repeats:
