@@ -130,8 +130,8 @@ class FairKMedian(PrototypeClusterer):
     -----
     Time per outer iteration is O(n_samples · n_clusters · n_features). A medoid takes about 10 distances per row while
     the fit moves. The exact search compares rows with cells of the cluster first, and few rows with all others: on real
-    data a few percent of all pairs. A cluster of up to 10,000 rows is always searched exactly; in a larger one the
-    search may take 2²⁷ distances, or 1,024 per row, and ``medoid_search_`` says when that was not enough. With
+    data a few percent of all pairs. A cluster of up to 7,000 rows is always searched exactly; in a larger one the
+    search may take 2²⁶ distances, or 512 per row, and ``medoid_search_`` says when that was not enough. With
     "manhattan" it sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids
     settle; above, they are computed for the final labels.
 

@@ -14,8 +14,8 @@ from .kmeans import _mean_variance, _slices
 METRICS = {"euclidean": 1, "manhattan": 2}  # as the kernels number them
 CENTERS = ("medoid", "geometric")
 
-_FREE = 1 << 27  # distances that an exact search in a cluster may take,
-_MOST_PER_POINT = 1 << 10  # or so many per point
+_FREE = 1 << 26  # distances that an exact search in a cluster may take,
+_MOST_PER_POINT = 1 << 9  # or so many per point
 _FEW_CHANGES = 0.05  # share of the labels that change between two steps; below it medoids are exact
 _MANY_ROWS = 1 << 18  # above, only the last medoids are exact
 _MEDIAN_STEPS = 200
