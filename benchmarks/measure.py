@@ -42,6 +42,10 @@ class Times:
         """Median over the repeats of this one's time over the other's in the same repeat."""
         return statistics.median(a / b for a, b in zip(self.seconds, other.seconds, strict=True))
 
+    def best_ratio_to(self, other: Times) -> float:
+        """Ratio of the best times. Neighbours slow some programs more than others, and the best repeats the least."""
+        return self.best / other.best
+
     def cpu_ratio_to(self, other: Times) -> float:
         """Ratio of the processor time: on a busy machine, with one thread, the ratio to trust."""
         return statistics.median(self.cpu_seconds) / statistics.median(other.cpu_seconds)

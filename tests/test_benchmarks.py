@@ -105,6 +105,12 @@ def test_ratio_is_taken_repeat_by_repeat():
     assert Times((1.0, 20.0, 3.0)).ratio_to(Times((1.0, 10.0, 1.0))) == 2.0
 
 
+def test_best_ratio_is_not_moved_by_a_stalled_repeat():
+    ours, theirs = Times((2.0, 2.0, 2.0)), Times((1.0, 90.0, 90.0))
+    assert ours.best_ratio_to(theirs) == 2.0
+    assert ours.ratio_to(theirs) < 1.0
+
+
 def test_interleaved_runs_take_turns():
     order: list[str] = []
     times = time_interleaved({name: partial(order.append, name) for name in "ab"}, repeats=2, warm_up=1)

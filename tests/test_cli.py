@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from fairclust import FairKMeans, fairness_path
-from fairclust.cli import main
+from fairclust.cli import main, objectives
 from fairclust.metrics import fairness_error
 from fairclust.report._files import atomic
 
@@ -540,3 +540,18 @@ def test_wrong_path_options_exit_2_with_one_sentence(fairclust, people_csv, argu
     outcome = fairclust("path", people_csv, *FIT, *arguments)
     assert outcome.code == 2
     assert sentence in outcome.noted
+
+
+@pytest.mark.parametrize("objective", ["kmeans", "kmedian", "ncut"])
+def test_every_objective_is_fitted_by_its_estimator(fairclust, people_csv, objective):
+    outcome = fairclust("fit", people_csv, *FIT, "--objective", objective, "--json")
+    summary = json.loads(outcome.out)
+    assert summary["settings"]["objective"] == objective
+    assert summary["audit"]["max_fairness_error"] <= 0.01
+
+
+def test_objective_that_this_version_lacks_exits_2_and_names_the_others(fairclust, people_csv, monkeypatch):
+    monkeypatch.setitem(objectives.ESTIMATORS, "kmedian", "FairNothing")
+    outcome = fairclust("fit", people_csv, *FIT, "--objective", "kmedian")
+    assert outcome.code == 2
+    assert "--objective kmedian is not available in this version of fairclust. Choose one of: kmeans" in outcome.noted

@@ -21,3 +21,6 @@ SUITES: dict[str, tuple[str, Callable[[Context, SuiteResult], None]]] = {
     "quality": ("Objective and fairness at common seeds", quality.run),
 }
 """Name → title, and the function that fills the result."""
+
+FULL_ONLY = frozenset({"frontier"})
+"""Suites of many minutes: in a quick run only when asked for by name."""

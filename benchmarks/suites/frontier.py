@@ -99,11 +99,12 @@ def cheapest(data: Dataset, objective: str, level: float) -> tuple[Score, float]
             high = min(high, weight)
             if best is None or found.objective < best[0].objective:
                 best = (found, weight)
-            if found.fairness_error >= 0.985 * level:
+            if found.fairness_error >= 0.998 * level:
                 break
         else:
             low = max(low, weight)
-        guess = weight * float(np.clip(found.fairness_error / (0.995 * level), 1 / 30, 30)) ** 0.7
+        power = 1.5 if np.isinf(high) else 0.7
+        guess = weight * float(np.clip(found.fairness_error / (0.999 * level), 1 / 30, 30)) ** power
         if not low < guess < high:
             guess = float(np.sqrt(low * high)) if low > 0 and np.isfinite(high) else guess
         weight = guess

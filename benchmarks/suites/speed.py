@@ -5,6 +5,7 @@ The methods take turns in one process; a ratio is the median over the repeats of
 
 from __future__ import annotations
 
+import os
 import statistics
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from ..methods import METHODS, Method, Task
 from ..records import Claim, SuiteResult, Unavailable
 
 _OURS, _PEER = "FairKMeans dual", "scikit-learn KMeans"
+_BUSY = 0.5
 _SMALL = 50_000  # rows; above it, only the pair that is compared is timed repeatedly
 _METHODS = (_OURS, "FairKMeans λ=0", _PEER, "faiss k-means")
 
@@ -42,7 +44,9 @@ LINES = (
 def run(context: Context, result: SuiteResult) -> None:
     result.notes.append(
         f"ratio: time over that of {_PEER} in the same repeat (Lloyd, same centres, n_init=1, tol=1e-4), median of the "
-        "repeats. On large data the others run once. faiss runs its 25 iterations on all rows."
+        "repeats; best ratio: best time over its best time, which the claims go by; cpu ratio: processor time. A busy "
+        "machine stalls its threads more than ours, which flatters us, so no claim is made on one. On large data the "
+        "others run once. faiss runs 25 iterations on all rows."
     )
     for line in LINES:
         if context.quick and not line.quick_repeats:
@@ -52,14 +56,24 @@ def run(context: Context, result: SuiteResult) -> None:
         except Unavailable as reason:
             result.skip(line.dataset, reason)
             continue
-        if line.limit is not None:
-            what = f"{line.dataset}: time of a fit over {_PEER}'s, median of {len(ratios)} seeds"
-            result.claims.append(Claim(what, statistics.median(ratios), line.limit))
+        if line.limit is not None and (load := _load_of_others()) > _BUSY:
+            result.skip(f"claim on {line.dataset}", f"load {load:.1f} per core: the machine is too busy to judge by")
+        elif line.limit is not None:
+            what = f"{line.dataset}: best time of a fit over {_PEER}'s"
+            result.claims.append(Claim(f"{what}, median of {len(ratios)} seeds", statistics.median(ratios), line.limit))
+            result.claims.append(Claim(f"{what}, worst of {len(ratios)} seeds", max(ratios), line.limit))
+
+
+def _load_of_others() -> float:
+    """Programs that wanted a core in the last minute, per core, without this one (which wants all of them)."""
+    if not hasattr(os, "getloadavg"):
+        return 0.0
+    return os.getloadavg()[0] / (os.cpu_count() or 1) - 1.0
 
 
 def _seeds(context: Context, line: Line) -> tuple[int, ...]:
     is_large = line.dataset.startswith("census-like") and line.dataset != census_like_name(10**5)
-    return context.seeds[:1] if is_large else context.seeds
+    return context.seeds[:1] if is_large and context.quick else context.seeds
 
 
 def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> float:
@@ -89,14 +103,16 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> f
                 "seconds": measured.median,
                 "best": measured.best,
                 "ratio": measured.ratio_to(times[_PEER]) if name in pair else measured.median / times[_PEER].median,
+                "best ratio": measured.best_ratio_to(times[_PEER]),
                 "cpu ratio": measured.cpu_ratio_to(times[_PEER]),
                 "iterations": details.get("iterations"),
                 "sweeps": details.get("sweeps"),
                 "repeats": len(measured.seconds),
             }
         )
-    ratio = times[_OURS].ratio_to(times[_PEER])
-    context.say(f"  {line.dataset} seed {seed}: ratio {ratio:.2f}")
+    # Not the median: threads that wait for each other stall on a busy machine, and scikit-learn's do so more than ours.
+    ratio = times[_OURS].best_ratio_to(times[_PEER])
+    context.say(f"  {line.dataset} seed {seed}: ratio of the best times {ratio:.2f}")
     return ratio
 
 

@@ -18,8 +18,9 @@ from .solvers import FairnessTerm, Solution, Solver
 from .sweep import HardAnswer, InMemorySweep, State, Sweep
 
 _ROUNDING = 1e-9
-_SMALLEST_SAMPLE = 1 << 17  # points
+_SMALLEST_SAMPLE = 1 << 15  # points
 _COARSEST = 16
+_COARSE_TOL = 0.01  # of tol: on a sample, iterations are cheap, and a plateau is better left there
 _PLAIN_TEMPERATURE = 0.05  # of soft assignments without a fairness term, in mean gaps
 
 
@@ -31,6 +32,7 @@ class StopReason(enum.StrEnum):
     ENERGY_SETTLED = "energy changed less than tol"
     NO_IMPROVEMENT = "no proposal lowered the energy"
     MAX_ITER = "max_iter reached"
+    SEARCH_ENDED = "no cheaper fit that meets the goal was found"
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,8 @@ def _fit_coarse(
     if step >= 2 and (relaxed is not None or weight.any()):
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
-        found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, settings, state)
+        longer = replace(settings, tol=settings.tol * _COARSE_TOL)
+        found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, longer, state)
         return replace(found, n_sweeps=round(found.n_sweeps * share))
     if relaxed is None:
         return None

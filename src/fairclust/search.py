@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from ._typing import AnyArray, FloatArray
-from .fitting import FitResult
+from .fitting import FitResult, StopReason
 from .goals import Goal
 from .problem import Problem, WeightedFit
 from .rounding import is_proportional, move_to_counts, proportional_counts
@@ -192,7 +192,10 @@ def search_goal(problem: Problem, goal: Goal, start: FloatArray, *, exactly: boo
         n_spent = 0
         best = _exact(problem, start, natural) if exactly else _adapt(problem, goal, start, natural)
     n_sweeps = problem.sweep.n_sweeps - n_before + n_spent
-    return WeightedFit(best.result, best.weights, n_sweeps)
+    result = best.result
+    if result.stop_reason is StopReason.MAX_ITER and result.n_iter < problem.settings.max_iter:
+        result = replace(result, stop_reason=StopReason.SEARCH_ENDED)  # of a short fit in between
+    return WeightedFit(result, best.weights, n_sweeps)
 
 
 def search_cost(problem: Problem, most_increase: float, start: FloatArray) -> WeightedFit:
