@@ -22,7 +22,7 @@ from .sweep import State
 COARSE = 2000  # nodes of the level where starts are made
 _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
 _STARTS = 8  # K-means runs per embedding
-_RACE = ((12, 3), (4, 6), (1, 0))  # coarse starts kept, and the cycles each goes through
+_RACE = ((24, 4), (6, 12), (1, 0))  # coarse starts kept, and the cycles each goes through
 _FEW_NODES = 10  # per cluster: where a cycle on the coarse graph ends
 _CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
 MANY_LINKS = 4_000_000
