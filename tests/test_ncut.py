@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cases import KERNELS, people, using
 from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
@@ -348,3 +349,20 @@ def test_progress_is_printed(capsys):
     printed = capsys.readouterr().out
     assert "graph: neighbours of 200 points" in printed
     assert "energy" in printed
+
+
+@pytest.mark.filterwarnings("default::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([FairNCut(3, random_state=0)])
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+def test_coarse_starts_race_to_a_lower_energy_than_the_papers_start():
+    data = people(4000, n_clusters=6, n_groups=3, seed=5)
+    W = nearest_neighbors_graph(data.X, 10)
+    ours = FairNCut(6, affinity="precomputed", fairness_weight=3.0, random_state=0).fit(
+        W, sensitive_features=data.groups
+    )
+    paper = FairNCut(6, n_neighbors=10, fairness_weight=3.0, init="k-means++", polish=False, random_state=0)
+    paper.fit(data.X, sensitive_features=data.groups)
+    assert ours.energy_ < paper.energy_

@@ -22,6 +22,8 @@ from .sweep import State
 COARSE = 2000  # nodes of the level where starts are made
 _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
 _STARTS = 8  # K-means runs per embedding
+_RACE = ((24, 4), (6, 12), (1, 0))  # coarse starts kept, and the cycles each goes through
+_FEW_NODES = 10  # per cluster: where a cycle on the coarse graph ends
 _CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
 MANY_LINKS = 4_000_000
 _STEPS_PER_CYCLE = 5  # a fit that may take so many steps may take one cycle
@@ -96,24 +98,33 @@ class NCutProblem(Problem):
         if len(parameters):
             hard = parameters if parameters.ndim == 1 else parameters.argmax(axis=1)
             tried.append(np.ascontiguousarray(hard, dtype=np.int32))
-        best: tuple[float, Opening, IntArray] | None = None
         # Openings do not know which cluster is which: with unequal weights only labels do.
-        is_open = not len(tried) or (energy.weight == energy.weight[0]).all()
-        for opening in self.openings if is_open else ():
+        if not len(tried) or (energy.weight == energy.weight[0]).all():
+            for opening, labels in self._promoted(energy, random_state):
+                tried.append(descend(opening.hierarchy, energy, labels, random_state))
+        if len(parameters) and len(tried) > 1 and self.is_refined:
+            # The given labels suit another weight: they get a chance to adapt before they are compared.
+            tried[0] = cycle(self.level, energy, tried[0], self._coarse_size, random_state)
+        return min(tried, key=lambda labels: energy.value(self.level, labels))
+
+    def _promoted(self, energy: CutEnergy, random_state: np.random.RandomState) -> list[tuple[Opening, IntArray]]:
+        """The best coarse starts at this weight: all are moved once, some go through cycles, few are returned."""
+        ranked: list[tuple[float, int, Opening, IntArray]] = []
+        for opening in self.openings:
             coarsest = opening.hierarchy.coarsest
             for start in opening.labels:
                 labels = start.copy()
-                value = energy.value(coarsest, labels)
-                energy.move(coarsest, labels, random_state, value)
-                value = energy.value(coarsest, labels)
-                if best is None or value < best[0]:
-                    best = (value, opening, labels)
-        if best is not None:
-            tried.append(descend(best[1].hierarchy, energy, best[2], random_state))
-        if len(tried) > 1 and self.is_refined:
-            # The given labels suit another weight: they get a chance to adapt before the two are compared.
-            tried[0] = cycle(self.level, energy, tried[0], self._coarse_size, random_state)
-        return min(tried, key=lambda labels: energy.value(self.level, labels))
+                energy.move(coarsest, labels, random_state, energy.value(coarsest, labels))
+                ranked.append((energy.value(coarsest, labels), len(ranked), opening, labels))
+        for n_kept, n_cycles in _RACE if self.is_refined else _RACE[-1:]:
+            ranked = sorted(ranked)[:n_kept]
+            for i, (value, number, opening, labels) in enumerate(ranked):
+                coarsest = opening.hierarchy.coarsest
+                for _ in range(n_cycles):
+                    labels = cycle(coarsest, energy, labels, _FEW_NODES * energy.n_clusters, random_state)
+                    value = energy.value(coarsest, labels)
+                ranked[i] = (value, number, opening, labels)
+        return [(opening, labels) for _, _, opening, labels in ranked]
 
     def _descend(
         self, energy: CutEnergy, labels: IntArray, settings: Settings, random_state: np.random.RandomState
