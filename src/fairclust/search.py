@@ -20,7 +20,9 @@ from .rounding import is_proportional, move_to_counts, proportional_counts
 
 _MOST_ROUNDS = 30
 _SHORT = 5  # outer iterations of a fit in between
-_PATIENCE = 4  # rounds without a cheaper clustering that meets the goal
+_SHORTEST = 2  # and where a sample has found the weights already
+_PATIENCE = 4  # rounds without a clearly cheaper clustering that meets the goal
+_CLEAR_GAIN = 1e-4
 _AIM = 0.97  # of the goal, so that the last fit does not end just outside
 _STEP = 4.0  # largest factor by which a weight changes in a round
 _POWER = 0.8
@@ -186,7 +188,7 @@ def search_goal(problem: Problem, goal: Goal, start: FloatArray, *, exactly: boo
         rough = search_goal(coarse, goal, start)
         found = _Tried(rough.weights * (problem.sweep.total / coarse.sweep.total), rough.result, np.inf)
         n_spent = round(rough.n_sweeps * coarse.sweep.total / problem.sweep.total)
-        best = _settle(problem, goal, found)
+        best = _follow(problem, goal, _again(problem, goal, found), _SHORTEST)
     else:
         natural = problem.natural_weight(start)
         n_spent = 0
@@ -228,18 +230,29 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
         plain = _try(problem, goal, np.zeros_like(weights), start, None)
         if plain.is_met:
             return plain
+    return _follow(problem, goal, tried, _SHORT)
+
+
+def _again(problem: Problem, goal: Goal, found: _Tried) -> _Tried:
+    """Fit all points briefly at the weights that a sample found."""
+    return _try(problem, goal, found.weights, found.result.parameters, found.result, _SHORT)
+
+
+def _follow(problem: Problem, goal: Goal, tried: _Tried, n_iter: int) -> _Tried:
+    """Fit for so many iterations, change the weights, fit again; at the best weights, until nothing moves."""
     best: _Tried | None = None
     closest, stale = tried, 0
+    least = _SMALLEST_WEIGHT * float(tried.weights.max())
     for _ in range(_MOST_ROUNDS):
-        if tried.is_met and (best is None or tried.result.objective < best.result.objective):
-            best, stale = tried, 0
-        else:
-            stale += 1
+        is_best = tried.is_met and (best is None or tried.result.objective < best.result.objective)
+        is_clear = best is None or tried.result.objective < (1.0 - _CLEAR_GAIN) * best.result.objective
+        stale = 0 if is_best and is_clear else stale + 1
+        best = tried if is_best else best
         closest = tried if tried.worst < closest.worst else closest
         if best is not None and stale >= _PATIENCE:
             break
-        weights = np.maximum(tried.weights * _growth(goal, tried.result), _SMALLEST_WEIGHT * natural)
-        tried = _try(problem, goal, weights, tried.result.parameters, tried.result, _SHORT)
+        weights = np.maximum(tried.weights * _growth(goal, tried.result), least)
+        tried = _try(problem, goal, weights, tried.result.parameters, tried.result, n_iter)
     return _settle(problem, goal, best or closest)
 
 
