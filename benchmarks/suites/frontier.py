@@ -52,7 +52,8 @@ MARKS = (
     Mark("bank", "kmedian", 0.02, 19527.0, "paper"),
 )
 _ESTIMATORS: dict[str, Any] = {"kmeans": FairKMeans, "kmedian": FairKMedian}
-_TRIES = 9
+_TRIES = 14
+_CLOSE = 0.9997  # of the level, at which root finding ends
 
 
 def run(context: Context, result: SuiteResult) -> None:
@@ -99,12 +100,12 @@ def cheapest(data: Dataset, objective: str, level: float) -> tuple[Score, float]
             high = min(high, weight)
             if best is None or found.objective < best[0].objective:
                 best = (found, weight)
-            if found.fairness_error >= 0.998 * level:
+            if found.fairness_error >= _CLOSE * level:
                 break
         else:
             low = max(low, weight)
         power = 1.5 if np.isinf(high) else 0.7
-        guess = weight * float(np.clip(found.fairness_error / (0.999 * level), 1 / 30, 30)) ** power
+        guess = weight * float(np.clip(found.fairness_error / (_CLOSE * level), 1 / 30, 30)) ** power
         if not low < guess < high:
             guess = float(np.sqrt(low * high)) if low > 0 and np.isfinite(high) else guess
         weight = guess
