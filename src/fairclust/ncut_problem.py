@@ -23,6 +23,7 @@ COARSE = 2000  # nodes of the level where starts are made
 _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
 _STARTS = 8  # K-means runs per embedding
 _RACE = ((24, 4), (6, 12), (1, 0))  # coarse starts kept, and the cycles each goes through
+_SAME = 1e-9  # relative difference of energies
 _FEW_NODES = 10  # per cluster: where a cycle on the coarse graph ends
 _RUNGS = (0.3, 3.0, 10.0)  # weights of a ladder: a large weight holds every node where it is, so fits climb up to it
 _STEPS_PER_DECADE = 2
@@ -41,6 +42,10 @@ class Opening:
 
     hierarchy: Hierarchy
     labels: list[IntArray]
+
+
+_Entrant = tuple[float, int, Opening, IntArray]
+"""A start in a race: its energy, its number (it breaks ties), where it lives, its labels."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,7 @@ class NCutProblem(Problem):
 
     def _promoted(self, energy: CutEnergy, random_state: np.random.RandomState) -> tuple[Opening, IntArray]:
         """The best coarse start at this weight: all are moved once, some go through cycles, one is returned."""
-        ranked: list[tuple[float, int, Opening, IntArray]] = []
+        ranked: list[_Entrant] = []
         for opening in self.openings:
             coarsest = opening.hierarchy.coarsest
             for start in opening.labels:
@@ -166,7 +171,7 @@ class NCutProblem(Problem):
                 energy.move(coarsest, labels, random_state, energy.value(coarsest, labels))
                 ranked.append((energy.value(coarsest, labels), len(ranked), opening, labels))
         for n_kept, n_cycles in _RACE if self.is_refined else _RACE[-1:]:
-            ranked = sorted(ranked)[:n_kept]
+            ranked = _best_distinct(ranked, n_kept)
             for i, (value, number, opening, labels) in enumerate(ranked):
                 coarsest = opening.hierarchy.coarsest
                 for _ in range(n_cycles):
@@ -196,8 +201,8 @@ class NCutProblem(Problem):
         masses = energy.masses(self.level, labels)
         value = energy.cut(self.level, labels)
         return FitResult(
-            self.sweep.layout.to_visiting_order(labels), labels, state, masses, value, energy.value(self.level, labels),
-            np.array(history), len(history), n_sweeps, reason,
+            self.sweep.layout.to_visiting_order(labels), labels, state, masses, value, history[-1], np.array(history),
+            len(history), n_sweeps, reason,
         )  # fmt: skip
 
     def _cycles(
@@ -257,6 +262,15 @@ class NCutProblem(Problem):
     @property
     def _coarse_size(self) -> int:
         return max(COARSE, _NODES_PER_CLUSTER * self.sweep.n_clusters)
+
+
+def _best_distinct(ranked: list[_Entrant], n_kept: int) -> list[_Entrant]:
+    """The best, each energy once: K-means often ends with the same clusters, and one of them is enough."""
+    kept: list[_Entrant] = []
+    for entrant in sorted(ranked):
+        if not kept or entrant[0] - kept[-1][0] > _SAME * abs(kept[-1][0]):
+            kept.append(entrant)
+    return kept[:n_kept]
 
 
 def _steps(weight: float, wanted: float) -> FloatArray:
