@@ -29,6 +29,7 @@ _CORRECTIONS = 16
 _CORRECTION = 1.1
 _EXACT_WEIGHT = 300.0  # natural weights at which clusters are proportional up to a few points
 _EXACT_ROUNDS = 8
+_PROPORTIONAL = 1e-12  # fairness error that nothing can lower
 _HOPELESS_WEIGHT = 30.0  # natural weights, for a goal that cannot be met
 
 
@@ -211,7 +212,9 @@ def search_cost(problem: Problem, most_increase: float, start: FloatArray) -> We
         tried = problem.fit(weight, last.parameters, state)
         if tried.result.objective <= limit:
             low, last = weight, tried.result
-            best = tried if problem.error(tried.result) <= problem.error(best.result) else best
+            best = tried if problem.error(tried.result) < problem.error(best.result) else best
+            if problem.error(best.result) <= _PROPORTIONAL:
+                break
         else:
             high = weight
         if high < 1.03 * low or weight > 1e9 * problem.natural_weight(plain.result.parameters):
