@@ -29,6 +29,7 @@ _CORRECTIONS = 16
 _CORRECTION = 1.1
 _EXACT_WEIGHT = 300.0  # natural weights at which clusters are proportional up to a few points
 _EXACT_ROUNDS = 8
+_LAST_RESORTS = (3.0, 10.0, 30.0, 100.0)  # natural weights
 _PROPORTIONAL = 1e-12  # fairness error that nothing can lower
 _HOPELESS_WEIGHT = 30.0  # natural weights, for a goal that cannot be met
 
@@ -243,7 +244,14 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
             break
         weights = np.maximum(tried.weights * _growth(goal, tried.result), _SMALLEST_WEIGHT * natural)
         tried = _try(problem, goal, weights, tried.result.parameters, tried.result, _SHORT)
-    return _settle(problem, goal, best or closest)
+    settled = _settle(problem, goal, best or closest)
+    for factor in () if settled.is_met else _LAST_RESORTS:
+        # Weights of single clusters got stuck: one weight for all costs more, but few labellings resist it.
+        tried = _try(problem, goal, np.full_like(weights, factor * natural), settled.result.parameters, None)
+        settled = tried if _is_better(tried, settled) else settled
+        if settled.is_met:
+            break
+    return settled
 
 
 def _settle(problem: Problem, goal: Goal, found: _Tried) -> _Tried:
