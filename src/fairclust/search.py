@@ -31,6 +31,8 @@ _CORRECTIONS = 16
 _CORRECTION = 1.1
 _EXACT_WEIGHT = 300.0  # natural weights at which clusters are proportional up to a few points
 _EXACT_ROUNDS = 8
+_LAST_RESORTS = (3.0, 10.0, 30.0, 100.0)  # natural weights
+_PROPORTIONAL = 1e-12  # fairness error that nothing can lower
 _HOPELESS_WEIGHT = 30.0  # natural weights, for a goal that cannot be met
 
 
@@ -193,6 +195,8 @@ def search_goal(problem: Problem, goal: Goal, start: FloatArray, *, exactly: boo
         natural = problem.natural_weight(start)
         n_spent = 0
         best = _exact(problem, start, natural) if exactly else _adapt(problem, goal, start, natural)
+    if not best.is_met:
+        best = _resort(problem, goal, best, start)
     n_sweeps = problem.sweep.n_sweeps - n_before + n_spent
     result = best.result
     if result.stop_reason is StopReason.MAX_ITER and result.n_iter < problem.settings.max_iter:
@@ -213,7 +217,9 @@ def search_cost(problem: Problem, most_increase: float, start: FloatArray) -> We
         tried = problem.fit(weight, last.parameters, state)
         if tried.result.objective <= limit:
             low, last = weight, tried.result
-            best = tried if problem.error(tried.result) <= problem.error(best.result) else best
+            best = tried if problem.error(tried.result) < problem.error(best.result) else best
+            if problem.error(best.result) <= _PROPORTIONAL:
+                break
         else:
             high = weight
         if high < 1.03 * low or weight > 1e9 * problem.natural_weight(plain.result.parameters):
@@ -254,6 +260,18 @@ def _follow(problem: Problem, goal: Goal, tried: _Tried, n_iter: int) -> _Tried:
         weights = np.maximum(tried.weights * _growth(goal, tried.result), least)
         tried = _try(problem, goal, weights, tried.result.parameters, tried.result, n_iter)
     return _settle(problem, goal, best or closest)
+
+
+def _resort(problem: Problem, goal: Goal, settled: _Tried, start: FloatArray) -> _Tried:
+    """Weights of single clusters got stuck: one weight for all costs more, but few labellings resist it."""
+    natural = problem.natural_weight(start)
+    for factor in _LAST_RESORTS:
+        weights = np.full_like(settled.weights, factor * natural)
+        tried = _try(problem, goal, weights, settled.result.parameters, None)
+        settled = tried if _is_better(tried, settled) else settled
+        if settled.is_met:
+            break
+    return settled
 
 
 def _settle(problem: Problem, goal: Goal, found: _Tried) -> _Tried:
