@@ -83,7 +83,7 @@ def run(context: Context, result: SuiteResult) -> None:
         what = f"{mark.data}, {mark.objective}: objective at Σ KL ≤ {mark.fairness_error:g} ({mark.source})"
         result.claims.append(Claim(what, found.objective, mark.limit))
     result.notes.append(
-        f"{N_STARTS} starts per λ (n_init={N_STARTS}, random_state=0, tol={_TOL:g}), polished; λ by root finding on Σ KL."
+        f"{N_STARTS} starts per λ (n_init={N_STARTS}, random_state=0, tol={_TOL:g}), polished. λ: root finding on Σ KL."
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from ._typing import AnyArray, FloatArray, IntArray
 from .errors import InvalidInputError, MissingExtraError
 from .estimators import FairKMeans
 from .fairness import cluster_balances
+from .fitting import FitResult
 from .problem import Problem, WeightedFit
 
 _GRID = 20
+_BRIEF = 3  # outer iterations on all points, where a sample was fitted first
 _SPAN = (3e-3, 300.0)  # natural weights: from hardly felt to saturated
 
 
@@ -210,17 +212,35 @@ def fairness_path(
     given = None if fairness_weights is None else _check_weights(fairness_weights)
     problem, groups, start = model._path_start(X, sensitive_features, sample_weight)
     weights = _grid(problem, start) if given is None else given
-    fits: list[WeightedFit] = []
-    for weight in weights:
-        last = fits[-1].result if fits else None
-        state = last.state if last is not None and last.state.pull.any() else None
-        fits.append(problem.fit(float(weight), start if last is None else last.parameters, state))
+    fits = []
+    for weight, fit in zip(weights, _follow(problem, weights, start), strict=True):
+        fits.append(fit)
         if verbose:
-            result = fits[-1].result
+            result = fit.result
             print(
                 f"weight {weight:.4g}: objective {result.objective:.6g}, error {problem.error(result):.4g}", flush=True
             )
     return _collect(problem, weights, fits, groups.names, groups.target)
+
+
+def _follow(problem: Problem, weights: FloatArray, start: FloatArray) -> Iterator[WeightedFit]:
+    """Fit at each weight from where the last fit ended; of many points a sample, then all of them briefly."""
+    coarse = problem.coarse()
+    brief = replace(problem, settings=replace(problem.settings, max_iter=_BRIEF))
+    last: FitResult | None = None
+    for weight in weights:
+        state = last.state if last is not None and last.state.pull.any() else None
+        parameters = start if last is None else last.parameters
+        if coarse is None or weight == 0:
+            found = problem.fit(float(weight), parameters, state)
+            last = found.result
+        else:
+            rough = coarse.fit(float(weight) * coarse.share, parameters, state)
+            last = rough.result
+            found = brief.fit(float(weight), last.parameters, last.state)
+            n_sweeps = found.n_sweeps + round(rough.n_sweeps * coarse.share / problem.share)
+            found = replace(found, n_sweeps=n_sweeps)
+        yield found
 
 
 def _check_weights(fairness_weights: Sequence[float] | FloatArray) -> FloatArray:

@@ -276,26 +276,21 @@ def _resort(problem: Problem, goal: Goal, settled: _Tried, start: FloatArray) ->
 
 def _settle(problem: Problem, goal: Goal, found: _Tried) -> _Tried:
     """Fit at these weights until nothing moves; raise those of clusters that miss the goal, a little at a time."""
-    best = found if np.isfinite(found.worst) else None
-    weights, last = found.weights, found.result
+    best, weights, last = found, found.weights, found.result
     for correction in range(_CORRECTIONS):
         tried = _try(problem, goal, weights, last.parameters, last)
-        if _is_better(tried, best):
-            best = tried
-        if tried.is_met:
+        best = tried if _is_better(tried, best) else best
+        if best.is_met:  # this fit's, or the one that it started from: that one is then the better
             break
         # What a cluster gives away others must take: after a while, all weights grow.
         misses = goal.ratio(tried.result.masses) > 1
         grown = np.maximum(_growth(goal, tried.result), _CORRECTION ** (1 + correction // 2))
         weights = tried.weights * np.where(misses, grown, _CORRECTION ** (correction // 4))
         last = tried.result
-    assert best is not None
     return best
 
 
-def _is_better(tried: _Tried, best: _Tried | None) -> bool:
-    if best is None:
-        return True
+def _is_better(tried: _Tried, best: _Tried) -> bool:
     if tried.is_met and best.is_met:
         return tried.result.objective < best.result.objective
     return tried.worst < best.worst
