@@ -19,10 +19,10 @@ PACKAGE = Path(fairclust.__file__).parent
 LAYERS = {
     0: ["errors", "_typing"],
     1: ["checks", "groups", "layout", "fairness", "_core", "graphs"],  # input; where points lie; the K×J world; kernels
-    2: ["sweep", "goals", "metrics", "seeding", "multilevel"],  # the question; what may be asked for; scores
-    3: ["solvers", "objectives", "audit", "spectral"],  # see no point; see the points
-    4: ["fitting", "rounding"],  # the outer loop
-    5: ["problem", "polishing"],
+    2: ["sweep", "goals", "people", "seeding", "multilevel"],  # the question; what may be asked for; who is asked
+    3: ["solvers", "objectives", "metrics", "spectral"],  # see no point; see the points
+    4: ["fitting", "rounding", "audit"],  # the outer loop
+    5: ["problem", "polishing", "margins"],
     6: ["search", "ncut_problem", "restarts"],  # many fits
     7: ["estimators"],
     8: ["path", "baselines", "report", "plotting"],

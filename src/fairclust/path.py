@@ -14,7 +14,6 @@ from . import checks
 from ._typing import AnyArray, FloatArray, IntArray
 from .errors import InvalidInputError, MissingExtraError
 from .estimators import FairKMeans
-from .fairness import cluster_balances
 from .problem import Problem, WeightedFit
 
 _GRID = 20
@@ -246,16 +245,16 @@ def _collect(
     # Ties at weight 0 and rounding must not make the choice go back.
     chosen = np.array([max(chosen[: i + 1], key=lambda c: -errors[c]) for i in range(len(chosen))])
     masses = np.array([fits[i].result.masses for i in chosen])
-    sizes = masses.sum(axis=2)
+    fairness = problem.fairness
     return FairnessPath(
         fairness_weights=weights,
         objectives=objectives[chosen],
         fairness_errors=errors[chosen],
-        max_fairness_errors=np.array([problem.fairness.value(one).max() for one in masses]),
-        balances=np.array([cluster_balances(one).min() for one in masses]),
+        max_fairness_errors=np.array([fairness.errors(one).max() for one in masses]),
+        balances=np.array([fairness.balances(one).min() for one in masses]),
         labels=np.array([problem.sweep.layout.to_user_order(fits[i].result.labels) for i in chosen]),
-        proportions=np.divide(masses, sizes[:, :, None], out=np.zeros_like(masses), where=sizes[:, :, None] > 0),
-        sizes=sizes,
+        proportions=np.array([fairness.proportions(one) for one in masses]),
+        sizes=masses.sum(axis=2),
         group_names=names,
         target_proportions=target,
         is_dominated=chosen != np.arange(len(chosen)),

@@ -15,7 +15,8 @@ from ._core import kernels
 from ._typing import FloatArray, IntArray
 from .layout import BLOCK, Layout, build_layout
 
-_CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
+_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off is near enough
+_MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ class InMemorySweep:
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
         cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
-        self._stride = np.maximum(cell_blocks * BLOCK // _CURVATURE_POINTS, 1).astype(np.int64)
+        per_cell = max(_CURVATURE_POINTS * min(layout.n_cells, _MANY_CELLS) // layout.n_cells, BLOCK)
+        self._stride = np.maximum(cell_blocks * BLOCK // per_cell, 1).astype(np.int64)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """Every step-th point in visiting order: a sample with the data's group shares. Also its rows of X."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from .. import checks
 from .._core import is_compiled
@@ -21,12 +23,13 @@ from ..errors import (
     InvalidInputError,
     SlowKernelsWarning,
 )
-from ..fairness import KLFairness, cluster_balances
+from ..fairness import representation
 from ..fitting import Settings
 from ..goals import Bounds, MaxFairnessError, MinBalance
-from ..groups import Groups, encode_groups, encode_with_names, to_column
+from ..groups import listed, read_table
 from ..layout import build_layout
 from ..objectives import Objective
+from ..people import Attributes, Options, Population, encode_people, everyone
 from ..polishing import Polishable, polish
 from ..problem import Problem, WeightedFit
 from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
@@ -53,6 +56,11 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     bounds: Any
     polish: bool | str
     target_proportions: Any
+    attribute_weights: Any
+    intersections: bool
+    missing_groups: str
+    quantile_bins: Any
+    unknown_groups: str
     solver: str
     lipschitz: float
     init: Any
@@ -81,53 +89,57 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Numbers; float32 stays float32. Data frames are fine. No scaling is needed, though features with large
             values weigh more.
         y : ignored
-        sensitive_features : array-like of shape (n_samples,) or None
-            Group of each row. None: plain clustering.
+        sensitive_features : column, data frame, 2-D array, dict of columns or None
+            Group of each row: one column per attribute. A boolean table with several columns is a membership matrix:
+            a column per group, and a row may be in several groups or in none. None: plain clustering.
         sample_weight : array-like of shape (n_samples,) or None
-            Weight of each row; 2 is the same as the row twice.
+            Weight of each row; 2 is the same as the row twice, 0 the same as no row but for its label.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        problem, groups, starts = self._problem(X, sensitive_features, sample_weight)
-        aim = self._aim(problem, groups)
-        fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
-        fit, self.polished_ = self._polish(problem, aim, fit)
-        self._store(problem, groups, fit)
+        problem, population, starts = self._problem(X, sensitive_features, sample_weight)
+        aim = self._aim(problem, population.attributes)
+        # Prices are solved for in small systems: more BLAS threads than one only wait for each other.
+        with threadpool_limits(limits=1, user_api="blas"):
+            fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
+            fit, self.polished_ = self._polish(problem, aim, fit)
+        self._store(problem, population.attributes, fit)
         self.fairness_goal_met_ = aim.is_met(problem, fit)
         if aim.is_goal and not self.fairness_goal_met_:
             warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
         return self
 
-    def _path_start(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, FloatArray]:
+    def _path_start(
+        self, X: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[Problem, Attributes, FloatArray]:
         """The problem and the parameters that a path starts from: those of the best plain clustering."""
-        problem, groups, starts = self._problem(X, sensitive_features, sample_weight)
+        problem, population, starts = self._problem(X, sensitive_features, sample_weight)
         if len(starts) == 1:
-            return problem, groups, starts[0]
+            return problem, population.attributes, starts[0]
         aim = WeightAim(0.0, MaxFairnessError(problem.fairness, self.max_fairness_error))
         plain = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
-        return problem, groups, plain.result.parameters
+        return problem, population.attributes, plain.result.parameters
 
-    def _aim(self, problem: Problem, groups: Groups) -> Aim:
+    def _aim(self, problem: Problem, attributes: Attributes) -> Aim:
         """What to fit for: a weight, or a goal."""
         weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
         fairness = problem.fairness
-        if groups.n_groups == 1:
+        if attributes.is_trivial:
             return WeightAim(0.0, MaxFairnessError(fairness, self.max_fairness_error))
         if weight is not None:
             return WeightAim(weight, MaxFairnessError(fairness, self.max_fairness_error))
         if self.max_cost_increase is not None:
             return CostAim(float(self.max_cost_increase))
         if self.min_balance is not None:
-            return GoalAim(MinBalance(fairness, float(self.min_balance)), groups.names)
+            return GoalAim(MinBalance(fairness, float(self.min_balance)), attributes.names)
         if self.bounds is not None:
-            return GoalAim(
-                Bounds(fairness, *checks.check_bounds(self.bounds, groups.names, groups.target)), groups.names
-            )
+            lower, upper = checks.check_bounds(self.bounds, attributes.names, attributes.target)
+            return GoalAim(Bounds(fairness, lower, upper), attributes.names)
         exactly = self.max_fairness_error == 0 and problem.sweep.weights is None
-        return GoalAim(MaxFairnessError(fairness, self.max_fairness_error), groups.names, exactly)
+        return GoalAim(MaxFairnessError(fairness, self.max_fairness_error), attributes.names, exactly)
 
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Single moves, where they are wanted, possible, and do not cost the goal."""
@@ -138,7 +150,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return fit, False
         if not wanted or not small or not aim.may_be_polished:
             return fit, False
-        result, is_optimal = polish(objective, problem.sweep, problem.fairness, fit.weights, fit.result)
+        result, is_optimal = polish(objective, problem.sweep, *problem.fairness.weighted(fit.weights), fit.result)
         polished = WeightedFit(result, fit.weights, fit.n_sweeps)
         if aim.is_goal and aim.is_met(problem, fit) and not aim.is_met(problem, polished):
             return fit, False
@@ -151,7 +163,9 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         labels: IntArray = self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).labels_
         return labels
 
-    def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, list[FloatArray]]:
+    def _problem(
+        self, X: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[Problem, Population, list[FloatArray]]:
         """Check everything, then put the parts together: the problem, its groups, and where to start."""
         checks.check_goals(
             self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
@@ -166,21 +180,26 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if sample_weight is None
             else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         )
-        groups = self._groups(sensitive_features, len(X), weights)
+        population = self._population(sensitive_features, len(X), weights)
         checks.check_distinct_rows(X, n_clusters)
         random_state = check_random_state(self.random_state)
         n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(len(X), n_starts) else n_starts
         starts = [self._start(X, n_clusters, random_state, weights) for _ in range(n_candidates)]
         _say_if_slow()
-        layout = build_layout(groups.codes, groups.n_groups)
+        cells = population.cells
+        layout = build_layout(cells.codes, cells.n_cells)
         sweep = InMemorySweep(
             layout,
             n_clusters,
             None if weights is None else layout.to_visiting_order(weights),
             checks.resolve_threads(self.n_jobs),
         )
-        problem = Problem(self._objective(X, weights), sweep, KLFairness(groups.target), solver, settings)
-        return problem, groups, starts
+        fairness = representation(population.attributes.parts, cells.membership)
+        problem = Problem(
+            self._objective(X, weights), sweep, fairness, solver, settings,
+            attribute_weights=self._attribute_weights(population.attributes),
+        )  # fmt: skip
+        return problem, population, starts
 
     def _solver(self) -> Solver:
         checks.check_choice("solver", self.solver, ("dual", "bound"))
@@ -201,40 +220,72 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n_init = checks.check_count("n_init", self.n_init)
         return 1 if not isinstance(self.init, str) and not callable(self.init) else n_init
 
-    def _groups(self, sensitive_features: Any, n_samples: int, weights: FloatArray | None) -> Groups:
+    def _population(self, sensitive_features: Any, n_samples: int, weights: FloatArray | None) -> Population:
+        options = Options(self.intersections, self.missing_groups, self.quantile_bins)
         if sensitive_features is None:
-            return Groups(np.zeros(n_samples, dtype=np.int32), np.array(["all"]), np.ones(1))
-        values = to_column(sensitive_features)
-        checks.check_same_length("sensitive_features", values, n_samples)
-        groups = encode_groups(values, target_proportions=self.target_proportions, weights=weights)
-        if groups.n_groups == 1:
+            return everyone(n_samples)
+        checks.check_same_length("sensitive_features", read_table(sensitive_features).columns[0], n_samples)
+        population = encode_people(
+            sensitive_features,
+            options=options,
+            target_proportions=self.target_proportions,
+            weights=weights,
+            n_clusters=int(self.n_clusters),
+        )
+        attributes = population.attributes
+        if attributes.is_trivial:
             warnings.warn(
-                f"sensitive_features has one group only ({groups.names[0]!r}), so every clustering has the right "
+                f"sensitive_features has one group only ({attributes.names[0]!r}), so every clustering has the right "
                 "make-up: this is plain clustering.",
                 FairclustWarning,
                 stacklevel=4,
             )
-        return groups
+        return population
 
-    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit) -> None:
-        result, masses = fit.result, fit.result.masses
-        errors = problem.fairness.value(masses)
+    def _attribute_weights(self, attributes: Attributes) -> FloatArray | None:
+        """Weight of each attribute's fairness, as a share of ``fairness_weight``; attributes not named count fully."""
+        if self.attribute_weights is None:
+            return None
+        names = [attribute.name for attribute in attributes]
+        if not isinstance(self.attribute_weights, Mapping):
+            raise InvalidInputError(
+                f"attribute_weights={self.attribute_weights!r}, but a dict {{attribute: weight}} is needed, with the "
+                f"attributes {listed(names)}."
+            )
+        unknown = [name for name in self.attribute_weights if str(name) not in names]
+        if unknown:
+            raise InvalidInputError(
+                f"attribute_weights names {listed(unknown)}, but the attributes are {listed(names)}."
+            )
+        weights = {str(name): weight for name, weight in self.attribute_weights.items()}
+        return np.array(
+            [checks.check_number(f"attribute_weights[{name!r}]", weights.get(name, 1.0), lowest=0.0) for name in names]
+        )
+
+    def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
+        result, masses, fairness = fit.result, fit.result.masses, problem.fairness
+        errors = fairness.errors(masses)
         sizes = masses.sum(axis=1, keepdims=True)
         self.labels_ = problem.sweep.layout.to_user_order(result.labels)
         self._store_parameters(result.parameters)
-        self.prices_ = result.state.price
+        self._attributes = attributes
+        self._column_prices = fairness.column_prices(result.state.price)
+        self.prices_ = self._column_prices[:, attributes.group_columns]
         self.temperature_ = 1.0 / result.state.scale
         self.objective_ = result.objective
         self.energy_ = result.energy
         self.energy_history_ = result.energy_history
         self.fairness_error_ = float(errors.sum())
         self.max_fairness_error_ = float(errors.max())
-        self.proportions_ = np.divide(masses, sizes, out=np.zeros_like(masses), where=sizes > 0)
-        self.balance_ = float(cluster_balances(masses).min())
-        self.group_names_ = groups.names
-        self.target_proportions_ = groups.target
+        self.fairness_errors_ = errors
+        self.proportions_ = fairness.proportions(masses)
+        self.balance_ = float(fairness.balances(masses).min())
+        self.attribute_names_ = np.array([attribute.name for attribute in attributes])
+        self.group_names_ = attributes.names
+        self.group_attributes_ = np.repeat(self.attribute_names_, [attribute.n_groups for attribute in attributes])
+        self.target_proportions_ = attributes.target
         self.fairness_weight_ = float(fit.weights.max())
-        self.cluster_weights_ = fit.weights
+        self.cluster_weights_ = fit.weights[:, 0] if len(attributes) == 1 else fit.weights
         self.n_iter_ = result.n_iter
         self.n_sweeps_ = fit.n_sweeps
         self.stop_reason_ = result.stop_reason
@@ -279,9 +330,10 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or None
-            Group of each row: the fitted prices then apply, so that a new sample of the same population comes out
-            close to the target. None: the nearest centre.
+        sensitive_features : as for :meth:`fit`, or None
+            Groups of each row: the fitted prices then apply, so that a new sample of the same population comes out
+            close to the target. None: the nearest centre. A group that fit() did not see is an error, unless
+            ``unknown_groups="nearest"``.
 
         Returns
         -------
@@ -297,7 +349,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or None
+        sensitive_features : as for :meth:`fit`, or None
             As for :meth:`predict`.
 
         Returns
@@ -331,16 +383,22 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
 
     def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
         """A sweep over new rows with the fitted centres, and the prices that apply."""
+        checks.check_choice("unknown_groups", self.unknown_groups, ("error", "nearest"))
         X = self._validated(X)
-        price = self.prices_
         if sensitive_features is None:
-            codes, price = np.zeros(len(X), dtype=np.int32), np.zeros((len(price), 1))
+            cells = everyone(len(X)).cells
+            price = np.zeros((len(self.cluster_centers_), 1))
         else:
-            values = to_column(sensitive_features)
-            checks.check_same_length("sensitive_features", values, len(X))
-            codes = encode_with_names(values, self.group_names_)
+            checks.check_same_length("sensitive_features", read_table(sensitive_features).columns[0], len(X))
+            cells = self._attributes.encode(sensitive_features)
+            if not cells.is_known.all() and self.unknown_groups == "error":
+                raise InvalidInputError(
+                    f"{self._attributes.unknown(sensitive_features)} Drop these rows, or use unknown_groups='nearest' "
+                    "to send them to the nearest centre."
+                )
+            price = np.where(cells.is_known, self._column_prices @ cells.membership.T, 0.0)
         sweep = InMemorySweep(
-            build_layout(codes, price.shape[1]), len(price), n_threads=checks.resolve_threads(self.n_jobs)
+            build_layout(cells.codes, cells.n_cells), len(price), n_threads=checks.resolve_threads(self.n_jobs)
         )
         self._objective(X, None).fill(sweep, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
         return sweep, price
