@@ -18,6 +18,8 @@ from .layout import BLOCK, Layout, build_layout
 _CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off is near enough
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
 
+_FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
+
 
 @dataclass(frozen=True)
 class State:
@@ -176,10 +178,26 @@ class InMemorySweep:
         weight = masses.sum(axis=1)
         grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
         pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+        pairs += _faint(pairs, masses)
         table = -pairs
         diagonal = np.arange(self.n_clusters)
         table[:, diagonal, diagonal] = pairs.sum(axis=2)
         return table
+
+
+def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:
+    """What the kernels leave out: points that give next to nothing to a cluster, Σ s_k s_l over them.
+
+    All a cluster has of a group may be such crumbs. They are then its mass, s_k(1 − s_k) = s_k, and the others hold
+    the points behind them.
+    """
+    weight = masses.sum(axis=1, keepdims=True)
+    missing = np.where(masses < _FAINT * weight, np.maximum(masses - pairs.sum(axis=2), 0.0), 0.0)
+    rest = np.maximum(weight - masses, np.finfo(float).tiny)
+    crumbs = (missing / rest)[:, :, None] * masses[:, None, :]
+    diagonal = np.arange(masses.shape[1])
+    crumbs[:, diagonal, diagonal] = 0.0
+    return crumbs + crumbs.transpose(0, 2, 1)
 
 
 def _table(values: FloatArray) -> FloatArray:

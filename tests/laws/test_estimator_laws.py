@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 import oracles
 from cases import ESTIMATORS, PEOPLE, PROTOTYPE_ESTIMATORS, SOLVER_NAMES, people
 from fairclust import FairKMeans
+from fairclust.datasets import make_synthetic, make_synthetic_unequal
 from fairclust.errors import EmptyClusterWarning
 
 
@@ -293,6 +294,19 @@ def test_dual_ends_no_higher_than_bound_from_the_same_starts(weight, n_groups):
     # Two local searches end in different places now and then, either way; half of the starts and more favour neither.
     assert np.median(ratios) <= 1.003
     assert n_sweeps["dual"] <= n_sweeps["bound"] / 4
+
+
+@pytest.mark.parametrize("weight", [3.0, 10.0, 30.0, 60.0, 200.0])
+@pytest.mark.parametrize("draw", [make_synthetic, make_synthetic_unequal])
+def test_points_that_are_alike_do_not_hide_from_the_dual_solver(draw, weight):
+    # All points of a blob cost nearly the same: the soft assignments of a warm state promise what no hard label keeps.
+    data = draw()
+    for random_state in range(3):
+        energy = {}
+        for solver in ("dual", "bound"):
+            model = FairKMeans(2, fairness_weight=weight, solver=solver, random_state=random_state)
+            energy[solver] = model.fit(data.data, sensitive_features=data.sensitive_features).energy_
+        assert energy["dual"] <= energy["bound"] * 1.01
 
 
 # --- new rows ---------------------------------------------------------------------------------------------------------
