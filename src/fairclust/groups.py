@@ -5,7 +5,7 @@ Groups are named, sorted and stable: code j is the j-th name in sorted order, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,24 +209,22 @@ def factorize(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
 
 
 def _factorize_objects(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
-    seen: dict[Any, int] = {}
+    every = values.tolist()
     try:
-        first = np.fromiter((seen.setdefault(value, len(seen)) for value in values), dtype=np.int32, count=len(values))
+        found = list(set(every))
     except TypeError as error:
         raise InvalidInputError(f"{argument} must hold plain values such as text or numbers ({error}).") from error
-    listed = list(seen)
     try:
-        order = sorted(range(len(listed)), key=lambda i: listed[i])
+        ordered = sorted(found)
     except TypeError:  # mixed types have no order of their own
-        order = sorted(range(len(listed)), key=lambda i: (type(listed[i]).__name__, str(listed[i])))
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    ordered = [listed[i] for i in order]
+        ordered = sorted(found, key=lambda name: (type(name).__name__, str(name)))
+    code_of = {name: code for code, name in enumerate(ordered)}
+    codes = np.fromiter(map(code_of.__getitem__, every), dtype=np.int32, count=len(every))
     if all(isinstance(name, str) for name in ordered):
-        return np.array(ordered, dtype=str), rank[first]
+        return np.array(ordered, dtype=str), codes
     names = np.empty(len(ordered), dtype=object)
     names[:] = ordered
-    return names, rank[first]
+    return names, codes
 
 
 def find_missing(values: AnyArray) -> AnyArray:
@@ -235,10 +233,22 @@ def find_missing(values: AnyArray) -> AnyArray:
         return np.isnan(values)
     if values.dtype.kind in "mM":
         return np.isnat(values)
-    if values.dtype == object:
-        # NaN, NaT and pandas' NA are the values that do not equal themselves.
-        return np.fromiter((v is None or _unequal_to_itself(v) for v in values), dtype=bool, count=len(values))
+    if values.dtype == object and any(map(_is_missing, _distinct(values))):
+        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
     return np.zeros(len(values), dtype=bool)
+
+
+def _distinct(values: AnyArray) -> Iterable[Any]:
+    """The values without repetition, where that is cheap to have."""
+    try:
+        return set(values.tolist())
+    except TypeError:  # values that cannot be looked up
+        return values
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, NaT and pandas' NA are the values that do not equal themselves.
+    return value is None or _unequal_to_itself(value)
 
 
 def _unequal_to_itself(value: Any) -> bool:

@@ -270,7 +270,7 @@ def encode_people(
 
     Parameters
     ----------
-    sensitive_features : column, data frame, 2-D array, or dict of columns
+    sensitive_features : column, data frame, 2-D array, dict of columns, or Table
         One column per attribute. A 2-D table of booleans with several columns is a membership matrix: one attribute,
         a column per group, and a person may be in several groups or in none.
     options : Options or None
@@ -292,7 +292,7 @@ def encode_people(
     options = options or Options()
     if weights is not None and not weights.sum() > 0:
         raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
-    table = read_table(sensitive_features, argument)
+    table = sensitive_features if isinstance(sensitive_features, Table) else read_table(sensitive_features, argument)
     made = _attributes(table, options, weights, argument)
     cells = _cells(tuple(attribute for attribute, _ in made), [digit for _, digits in made for digit in digits])
     wanted = _by_attribute(target_proportions, [attribute for attribute, _ in made])
@@ -322,9 +322,9 @@ def _attributes(
     bins = _bins(options.quantile_bins, table)
     columns, codes = [], []
     for name, values, n_bins in zip(table.names, table.columns, bins, strict=True):
-        column = _column(name, values, n_bins, options.missing_groups, weights, argument)
+        column, own = _column(name, values, n_bins, options.missing_groups, weights, argument)
         columns.append(column)
-        codes.append(column.encode(values, argument))
+        codes.append(own)
     if options.intersections and len(columns) > 1:
         attribute = _intersection(columns, codes)
         return [(attribute, [_combined(attribute, codes)])]
@@ -349,28 +349,31 @@ def _overlapping(table: Table, options: Options, argument: str) -> tuple[Attribu
 
 def _column(
     name: str, values: AnyArray, n_bins: int | None, missing: str, weights: FloatArray | None, argument: str
-) -> Column:
+) -> tuple[Column, IntArray]:
+    """How a column becomes codes, and its codes."""
     absent = find_missing(values)
     if absent.any() and missing == "error":
         raise InvalidInputError(_missing_values(argument, name, absent))
     if absent.all():
         raise InvalidInputError(f"{argument} has no value at all in column {name!r}. Leave the column out.")
+    held = slice(None) if not absent.any() else np.flatnonzero(~absent)
+    codes = np.full(len(values), IGNORED, dtype=np.int32)
     edges = None
     if n_bins is None:
-        names = factorize(values[~absent], argument)[0]
+        names, codes[held] = factorize(values[held], argument)
     else:
-        edges = _quantiles(
-            _numbers(values[~absent], name, argument), None if weights is None else weights[~absent], n_bins
-        )
-        names = _range_names(edges)
+        numbers = _numbers(values[held], name, argument)
+        edges = _quantiles(numbers, None if weights is None else weights[held], n_bins)
+        names, codes[held] = _range_names(edges), np.searchsorted(edges, numbers, side="right")
     if absent.any() and missing == "own":
         if MISSING_NAME in names.tolist():
             raise InvalidInputError(
                 f"missing_groups='own' calls the missing values {MISSING_NAME!r}, and column {name!r} has a group of "
                 "that name. Rename it."
             )
+        codes[absent] = len(names)
         names = np.array([*names.tolist(), MISSING_NAME], dtype=str if names.dtype.kind == "U" else object)
-    return Column(name, names, edges, missing)
+    return Column(name, names, edges, missing), codes
 
 
 def _intersection(columns: Sequence[Column], codes: Sequence[IntArray]) -> Attribute:

@@ -25,6 +25,8 @@ _PATIENCE = 4  # rounds without a cheaper clustering that meets the goal
 _AIM = 0.97  # of the goal, so that the last fit does not end just outside
 _STEP = 4.0  # largest factor by which a weight changes in a round
 _POWER = 0.8
+_SLOWING = 0.6
+_SLOWEST = 0.15
 _SMALLEST_WEIGHT = 1e-3  # of the natural weight: below this a cluster is as good as free
 _CORRECTIONS = 16
 _CORRECTION = 1.1
@@ -231,6 +233,7 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
             return plain
     best: _Tried | None = None
     closest, stale = tried, 0
+    pace, last_growth = np.ones_like(weights), np.ones_like(weights)
     for _ in range(_MOST_ROUNDS):
         if tried.is_met and (best is None or tried.result.objective < best.result.objective):
             best, stale = tried, 0
@@ -239,7 +242,11 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
         closest = tried if tried.worst < closest.worst else closest
         if best is not None and stale >= _PATIENCE:
             break
-        weights = np.maximum(tried.weights * _growth(goal, tried.result), _SMALLEST_WEIGHT * natural)
+        growth = _growth(goal, tried.result)
+        # A weight that turns round went too far: it takes smaller steps from then on.
+        pace = np.where((growth > 1) == (last_growth > 1), pace, np.maximum(pace * _SLOWING, _SLOWEST))
+        last_growth = growth
+        weights = np.maximum(tried.weights * growth**pace, _SMALLEST_WEIGHT * natural)
         tried = _try(problem, goal, weights, tried.result.parameters, tried.result, _SHORT)
     return _settle(problem, goal, best or closest)
 

@@ -224,9 +224,10 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         options = Options(self.intersections, self.missing_groups, self.quantile_bins)
         if sensitive_features is None:
             return everyone(n_samples)
-        checks.check_same_length("sensitive_features", read_table(sensitive_features).columns[0], n_samples)
+        table = read_table(sensitive_features)
+        checks.check_same_length("sensitive_features", table.columns[0], n_samples)
         population = encode_people(
-            sensitive_features,
+            table,
             options=options,
             target_proportions=self.target_proportions,
             weights=weights,

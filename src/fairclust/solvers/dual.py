@@ -241,8 +241,11 @@ def _newton(
     system = product.transpose(0, 1, 3, 2).reshape(n_clusters * n_columns, -1)
     system[np.diag_indices_from(system)] += 1.0
     try:
-        step = np.linalg.solve(system, want.ravel()).reshape(want.shape) @ M.T
+        with np.errstate(invalid="ignore"):
+            step = np.linalg.solve(system, want.ravel()).reshape(want.shape) @ M.T
     except np.linalg.LinAlgError:  # a group vanished from a cluster: no step is to be trusted
+        return np.zeros_like(price), 0.0
+    if not np.isfinite(step).all():
         return np.zeros_like(price), 0.0
     lost = np.einsum("ckl,lc->kc", H, step)  # −Δmasses
     return step, float((want @ M.T * lost).sum())
