@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from . import checks
 from ._typing import AnyArray, FloatArray, IntArray
 from .errors import InvalidInputError, MissingExtraError
 from .estimators import FairKMeans
+from .people import Attributes
 from .problem import Problem, WeightedFit
 
 _GRID = 20
@@ -53,11 +54,17 @@ class FairnessPath:
         Weight of each cluster.
     group_names, target_proportions : ndarray of shape (n_groups,)
         As fitted.
+    group_attributes : ndarray of shape (n_groups,)
+        The attribute of each group.
+    cluster_errors : ndarray of shape (n_points, n_clusters, n_attributes)
+        Fairness error of each cluster in each attribute.
     is_dominated : ndarray of shape (n_points,), bool
         Where another weight's labelling is at least as good in both scores and better in one. Such points carry the
         same labels as a neighbour.
     n_sweeps : int
         Passes over the point costs for the whole path.
+    attributes : Attributes
+        What encodes people as the fits did.
     """
 
     fairness_weights: FloatArray
@@ -72,6 +79,9 @@ class FairnessPath:
     target_proportions: FloatArray
     is_dominated: AnyArray
     n_sweeps: int
+    group_attributes: AnyArray
+    cluster_errors: FloatArray
+    attributes: Attributes = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.fairness_weights)
@@ -177,7 +187,8 @@ def fairness_path(
     estimator : FairKMeans, FairKMedian or FairNCut
         Its parameters are used, except for ``fairness_weight`` and the goals. It is not changed.
     X : array-like of shape (n_samples, n_features)
-    sensitive_features : array-like of shape (n_samples,)
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        As for the estimator's fit().
     fairness_weights : sequence of float or None
         Weights ≥ 0. None: 0 and a geometric grid from hardly felt to saturated, 20 in all.
     sample_weight : array-like of shape (n_samples,) or None
@@ -207,7 +218,7 @@ def fairness_path(
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
     given = None if fairness_weights is None else _check_weights(fairness_weights)
-    problem, groups, start = model._path_start(X, sensitive_features, sample_weight)
+    problem, attributes, start = model._path_start(X, sensitive_features, sample_weight)
     weights = _grid(problem, start) if given is None else given
     fits: list[WeightedFit] = []
     for weight in weights:
@@ -219,7 +230,7 @@ def fairness_path(
             print(
                 f"weight {weight:.4g}: objective {result.objective:.6g}, error {problem.error(result):.4g}", flush=True
             )
-    return _collect(problem, weights, fits, groups.names, groups.target)
+    return _collect(problem, weights, fits, attributes)
 
 
 def _check_weights(fairness_weights: Sequence[float] | FloatArray) -> FloatArray:
@@ -234,16 +245,16 @@ def _grid(problem: Problem, start: FloatArray) -> FloatArray:
     return np.concatenate(([0.0], natural * np.geomspace(*_SPAN, _GRID - 1)))
 
 
-def _collect(
-    problem: Problem, weights: FloatArray, fits: list[WeightedFit], names: AnyArray, target: FloatArray
-) -> FairnessPath:
+def _collect(problem: Problem, weights: FloatArray, fits: list[WeightedFit], attributes: Attributes) -> FairnessPath:
     """At each weight, the labelling with the lowest energy of all: the lower envelope, so that scores are monotone."""
     objectives = np.array([fit.result.objective for fit in fits])
     errors = np.array([problem.error(fit.result) for fit in fits])
-    energies = objectives + np.outer(weights, errors)
+    shares = np.ones(problem.fairness.n_parts) if problem.attribute_weights is None else problem.attribute_weights
+    minimised = np.array([(problem.fairness.errors(fit.result.masses) @ shares).sum() for fit in fits])
+    energies = objectives + np.outer(weights, minimised)
     chosen = energies.argmin(axis=1)
     # Ties at weight 0 and rounding must not make the choice go back.
-    chosen = np.array([max(chosen[: i + 1], key=lambda c: -errors[c]) for i in range(len(chosen))])
+    chosen = np.array([max(chosen[: i + 1], key=lambda c: -minimised[c]) for i in range(len(chosen))])
     masses = np.array([fits[i].result.masses for i in chosen])
     fairness = problem.fairness
     return FairnessPath(
@@ -255,8 +266,11 @@ def _collect(
         labels=np.array([problem.sweep.layout.to_user_order(fits[i].result.labels) for i in chosen]),
         proportions=np.array([fairness.proportions(one) for one in masses]),
         sizes=masses.sum(axis=2),
-        group_names=names,
-        target_proportions=target,
+        group_names=attributes.names,
+        target_proportions=attributes.target,
+        group_attributes=np.array([attribute.name for attribute in attributes for _ in attribute.names]),
+        cluster_errors=np.array([fairness.errors(one) for one in masses]),
+        attributes=attributes,
         is_dominated=chosen != np.arange(len(chosen)),
         n_sweeps=sum(fit.n_sweeps for fit in fits),
     )

@@ -474,6 +474,7 @@ def _by_attribute(wanted: Any, attributes: Sequence[Attribute]) -> list[Any]:
             f"target_proportions={wanted!r}, but there are {len(names)} attributes: {listed(names)}. Give a dict "
             "{attribute: shares}."
         )
+    wanted = _nested(wanted, attributes)
     unknown = [name for name in wanted if str(name) not in names]
     if unknown:
         raise InvalidInputError(
@@ -482,6 +483,18 @@ def _by_attribute(wanted: Any, attributes: Sequence[Attribute]) -> list[Any]:
         )
     by_text = {str(name): shares for name, shares in wanted.items()}
     return [by_text.get(name) for name in names]
+
+
+def _nested(wanted: Mapping[Any, Any], attributes: Sequence[Attribute]) -> Mapping[Any, Any]:
+    """Shares by ``attribute=group`` → shares by attribute; what is by attribute already stays."""
+    place = {label: (a.name, name) for a in attributes for label, name in zip(a.labels(False), a.names, strict=True)}
+    if not wanted or not all(name in place for name in wanted):
+        return wanted
+    nested: dict[str, dict[Any, Any]] = {}
+    for label, share in wanted.items():
+        attribute, group = place[label]
+        nested.setdefault(attribute, {})[group] = share
+    return nested
 
 
 def _target(attribute: Attribute, wanted: Any, mass: FloatArray, n_clusters: int | None, argument: str) -> FloatArray:
