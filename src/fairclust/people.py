@@ -208,7 +208,7 @@ class Attributes:
 
     def encode(self, sensitive_features: Any, argument: str = "sensitive_features") -> Cells:
         """Cells of other people."""
-        table = read_table(sensitive_features, argument)
+        table = as_table(sensitive_features, argument)
         n_columns = sum(len(attribute.columns) or attribute.n_groups for attribute in self)
         if len(table.columns) != n_columns:
             raise InvalidInputError(
@@ -222,9 +222,19 @@ class Attributes:
             first += width
         return _cells(self.listed, digits)
 
+    def reshared(self, cells: Cells, weights: FloatArray | None) -> Attributes:
+        """The same attributes with the shares of other people as the target."""
+        mass = np.bincount(cells.codes, weights=weights, minlength=cells.n_cells) @ cells.membership
+        attributes, first = [], 0
+        for attribute in self:
+            own = mass[first : first + attribute.n_columns]
+            first += attribute.n_columns
+            attributes.append(replace(attribute, target=_target(attribute, None, own, None, "sensitive_features")))
+        return Attributes(tuple(attributes))
+
     def unknown(self, sensitive_features: Any, argument: str = "sensitive_features") -> str:
         """A sentence on the groups of other people that were never seen."""
-        table = self._in_order(read_table(sensitive_features, argument), argument)
+        table = self._in_order(as_table(sensitive_features, argument), argument)
         first = 0
         for attribute in self:
             columns = table.columns[first : first + (len(attribute.columns) or attribute.n_groups)]
@@ -292,7 +302,7 @@ def encode_people(
     options = options or Options()
     if weights is not None and not weights.sum() > 0:
         raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
-    table = sensitive_features if isinstance(sensitive_features, Table) else read_table(sensitive_features, argument)
+    table = as_table(sensitive_features, argument)
     made = _attributes(table, options, weights, argument)
     cells = _cells(tuple(attribute for attribute, _ in made), [digit for _, digits in made for digit in digits])
     wanted = _by_attribute(target_proportions, [attribute for attribute, _ in made])
@@ -303,6 +313,11 @@ def encode_people(
         attributes.append(replace(attribute, target=_target(attribute, target, own, n_clusters, argument)))
         first += attribute.n_columns
     return Population(Attributes(tuple(attributes)), cells)
+
+
+def as_table(sensitive_features: Any, argument: str) -> Table:
+    """Columns, read if they were not read yet."""
+    return sensitive_features if isinstance(sensitive_features, Table) else read_table(sensitive_features, argument)
 
 
 def everyone(n_samples: int) -> Population:

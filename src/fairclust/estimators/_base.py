@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,8 +29,8 @@ from ..fitting import Settings
 from ..goals import Bounds, MaxFairnessError, MinBalance
 from ..groups import listed, read_table
 from ..layout import build_layout
-from ..objectives import Objective
-from ..people import Attributes, Options, Population, encode_people, everyone
+from ..objectives import FixedObjective, Objective
+from ..people import Attributes, Cells, Options, Population, encode_people, everyone
 from ..polishing import Polishable, polish
 from ..problem import Problem, WeightedFit
 from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
@@ -270,6 +271,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.labels_ = problem.sweep.layout.to_user_order(result.labels)
         self._store_parameters(result.parameters)
         self._attributes = attributes
+        self._total_weight = problem.sweep.total
         self._column_prices = fairness.column_prices(result.state.price)
         self.prices_ = self._column_prices[:, attributes.group_columns]
         self.temperature_ = 1.0 / result.state.scale
@@ -344,6 +346,84 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
         sweep.assign(price)
         return sweep.layout.to_user_order(sweep.labels)
 
+    def predict_batch(
+        self, X: Any, sensitive_features: Any, *, sample_weight: Any = None, target: str = "fitted"
+    ) -> IntArray:
+        """Label a batch of new rows so that the goal of the fit holds on the batch itself.
+
+        :meth:`predict` labels each row by itself, with prices that suit the people of the fit: a batch of the same
+        population comes out close to the target, not exactly at it. Here the centres stay and the prices are found
+        anew, for all rows of the batch together; with ``max_fairness_error=0`` counts are exact up to rounding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : as for :meth:`fit`
+        sample_weight : array-like of shape (n_samples,) or None
+        target : {"fitted", "batch"}, default="fitted"
+            What shares are wanted: those of the fit, or the batch's own. A batch whose shares are too far from those
+            of the fit cannot meet the goal with "fitted"; a :class:`FairnessGoalMissed` warning says so.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Clusters that no row of the batch is near to may stay empty; the goal then holds in the others.
+        """
+        checks.check_choice("target", target, ("fitted", "batch"))
+        X = self._validated(X)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        cells = self._cells_of(X, sensitive_features)
+        attributes = self._attributes if target == "fitted" else self._attributes.reshared(cells, weights)
+        centers = np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype)
+        price = self._column_prices @ cells.membership.T
+        used = np.arange(len(centers))
+        while True:
+            problem = self._batch_problem(X, cells, weights, attributes, centers[used], used)
+            if len(used) == len(centers):  # clusters that nobody is near to take no part
+                problem.objective.fill(problem.sweep, centers)
+                sizes = problem.sweep.assign(price).masses.sum(axis=1)
+            else:
+                sizes = np.ones(len(used))
+            if (sizes > 0).all():
+                aim = self._aim(problem, attributes)
+                with threadpool_limits(limits=1, user_api="blas"):
+                    fit = aim.fit(problem, centers[used])
+                sizes = fit.result.masses.sum(axis=1)
+                if (sizes > 0).all():
+                    break
+            used = used[sizes > 0]
+        if aim.is_goal and not aim.is_met(problem, fit):
+            warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
+        return used[problem.sweep.layout.to_user_order(fit.result.labels)].astype(np.int32)
+
+    def _batch_problem(
+        self,
+        X: FloatArray,
+        cells: Cells,
+        weights: FloatArray | None,
+        attributes: Attributes,
+        centers: FloatArray,
+        used: IntArray,
+    ) -> Problem:
+        """The problem of labelling new rows by known centres, those in use."""
+        layout = build_layout(cells.codes, cells.n_cells)
+        sweep = InMemorySweep(
+            layout,
+            len(used),
+            None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=np.float64)),
+            checks.resolve_threads(self.n_jobs),
+        )
+        parts = [(wanted if wanted.ndim == 1 else wanted[used], overlaps) for wanted, overlaps in attributes.parts]
+        return Problem(
+            FixedObjective(self._objective(X, weights), centers),
+            sweep,
+            representation(parts, cells.membership),
+            self._solver(),
+            self._settings(),
+            share=sweep.total / self._total_weight,
+            attribute_weights=self._attribute_weights(attributes),
+        )
+
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
         """Soft assignments softmax(−(cost + price)/temperature_) of new rows, shape (n_samples, n_clusters).
 
@@ -384,25 +464,31 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
 
     def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
         """A sweep over new rows with the fitted centres, and the prices that apply."""
-        checks.check_choice("unknown_groups", self.unknown_groups, ("error", "nearest"))
         X = self._validated(X)
         if sensitive_features is None:
             cells = everyone(len(X)).cells
             price = np.zeros((len(self.cluster_centers_), 1))
         else:
-            checks.check_same_length("sensitive_features", read_table(sensitive_features).columns[0], len(X))
-            cells = self._attributes.encode(sensitive_features)
-            if not cells.is_known.all() and self.unknown_groups == "error":
-                raise InvalidInputError(
-                    f"{self._attributes.unknown(sensitive_features)} Drop these rows, or use unknown_groups='nearest' "
-                    "to send them to the nearest centre."
-                )
-            price = np.where(cells.is_known, self._column_prices @ cells.membership.T, 0.0)
+            cells = self._cells_of(X, sensitive_features)
+            price = self._column_prices @ cells.membership.T
         sweep = InMemorySweep(
             build_layout(cells.codes, cells.n_cells), len(price), n_threads=checks.resolve_threads(self.n_jobs)
         )
         self._objective(X, None).fill(sweep, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
         return sweep, price
+
+    def _cells_of(self, X: FloatArray, sensitive_features: Any) -> Cells:
+        """Cells of new people. One with a group that was never seen is a member of nothing, and so pays no price."""
+        checks.check_choice("unknown_groups", self.unknown_groups, ("error", "nearest"))
+        table = read_table(sensitive_features)
+        checks.check_same_length("sensitive_features", table.columns[0], len(X))
+        cells = self._attributes.encode(table)
+        if not cells.is_known.all() and self.unknown_groups == "error":
+            raise InvalidInputError(
+                f"{self._attributes.unknown(table)} Drop these rows, or use unknown_groups='nearest' to send them to "
+                "the nearest centre."
+            )
+        return replace(cells, membership=cells.membership * cells.is_known[:, None])
 
 
 def _print_iteration(n_iter: int, energy: float) -> None:
