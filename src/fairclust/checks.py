@@ -131,6 +131,18 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
+def check_size(name: str, value: Any, total: float) -> float:
+    """Check a cluster size: a whole number of rows, or a share between 0 and 1. Return it as a share of all weight."""
+    if _is_whole(value) and value >= 1:
+        return float(value) / total
+    share = check_number(name, value, lowest=0.0)
+    if share > 1 or _is_whole(value):
+        raise InvalidInputError(
+            f"{name}={value!r}, but a whole number of rows ≥ 1, or a share of all rows between 0.0 and 1.0, is needed."
+        )
+    return share
+
+
 def check_same_length(name: str, values: AnyArray, n_samples: int) -> None:
     """One value per row of X."""
     if len(values) != n_samples:

@@ -158,6 +158,69 @@ class OverlapFairness:
         return _positive_part(bend)
 
 
+SIZE_MARGIN = 0.02
+"""Sizes are asked to keep so far inside their bounds, so that hard labels do not end just outside."""
+
+
+@dataclass(frozen=True)
+class SizeFairness:
+    """Bounds on the clusters' sizes: ½ log² of how far a size is beyond its bound, less a margin; 0 inside.
+
+    No attribute: it wants the same of everyone, and so reads the column that counts everyone.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n_clusters,)
+        Masses; 0 and infinity where there is no bound.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    @property
+    def target(self) -> FloatArray:
+        """No group has a share."""
+        return np.zeros(0)
+
+    @property
+    def n_columns(self) -> int:
+        """Everyone."""
+        return 1
+
+    @property
+    def entropy(self) -> float:
+        """None: the value is 0 where it is least."""
+        return 0.0
+
+    def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """How far each size is beyond its bounds, shape (n_clusters,)."""
+        few, many, _ = self._beyond(masses, clusters)
+        return 0.5 * (few**2 + many**2)
+
+    def slope(self, masses: FloatArray) -> FloatArray:
+        """Derivative by the size, shape (n_clusters, 1)."""
+        few, many, size = self._beyond(masses, None)
+        return ((many - few) / size)[:, None]
+
+    def bend(self, masses: FloatArray) -> FloatArray:
+        """Positive part of the second derivative, shape (n_clusters, 1, 1)."""
+        few, many, size = self._beyond(masses, None)
+        bend = np.where(few > 0, 1.0 + few, 0.0) + np.where(many > 0, np.maximum(1.0 - many, 0.0), 0.0)
+        return (bend / size**2)[:, None, None]
+
+    def scaled(self, share: float) -> SizeFairness:
+        """The same bounds for a sample."""
+        return SizeFairness(self.lower * share, self.upper * share)
+
+    def _beyond(self, masses: FloatArray, clusters: IntArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        lower, upper = (bound if clusters is None else bound[clusters] for bound in (self.lower, self.upper))
+        size = np.maximum(masses[:, 0], np.finfo(float).tiny ** 0.25)
+        with np.errstate(divide="ignore"):
+            few = np.maximum(np.log(lower * (1 + SIZE_MARGIN) / size), 0.0)
+            many = np.maximum(np.log(size * (1 + SIZE_MARGIN) / upper), 0.0)
+        return few, many, size
+
+
 @dataclass(frozen=True)
 class Representation:
     """The fairness of all attributes: Σ_a share_ka · error_a of every cluster k.
@@ -180,6 +243,29 @@ class Representation:
     def n_parts(self) -> int:
         """Number of parts."""
         return len(self.parts)
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of parts that are attributes; they come first."""
+        return sum(part.target.shape[-1] > 0 for part in self.parts)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all clusterings are alike: one attribute with one group, and no bound on sizes."""
+        return all(part.target.shape[-1] == part.n_columns == 1 for part in self.parts)
+
+    def scaled(self, share: float) -> Representation:
+        """The same term for a sample with so much of the weight."""
+        if self.n_attributes == self.n_parts:
+            return self
+        return replace(
+            self, parts=tuple(part.scaled(share) if isinstance(part, SizeFairness) else part for part in self.parts)
+        )
+
+    def with_sizes(self, sizes: SizeFairness) -> Representation:
+        """The same term, with bounds on sizes as its last part."""
+        membership = np.column_stack((self.membership, np.ones(len(self.membership))))
+        return Representation((*self.parts, sizes), membership)
 
     @cached_property
     def columns(self) -> tuple[slice, ...]:
@@ -207,9 +293,9 @@ class Representation:
         return [np.ascontiguousarray(table[:, columns]) for columns in self.columns]
 
     def by_attribute(self, masses: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses of each part's groups, and what they are shares of, (n_clusters, n_groups) and (n_clusters, 1)."""
+        """Masses of each attribute's groups, and what they are shares of: (n_clusters, n_groups), (n_clusters, 1)."""
         tables = []
-        for part, table in zip(self.parts, self.by_part(masses), strict=True):
+        for part, table in list(zip(self.parts, self.by_part(masses), strict=True))[: self.n_attributes]:
             n_groups = part.target.shape[-1]
             size = table.sum(axis=1, keepdims=True) if n_groups == table.shape[1] else table[:, -1:]
             tables.append((table[:, :n_groups], size))
@@ -228,8 +314,8 @@ class Representation:
         return np.min([cluster_balances(table) for table, _ in self.by_attribute(masses)], axis=0)
 
     def errors(self, masses: FloatArray) -> FloatArray:
-        """Error of each cluster in each part, (n_clusters, n_parts): what users are told."""
-        return self._errors(masses @ self.membership, None)
+        """Error of each cluster in each attribute, (n_clusters, n_attributes): what users are told."""
+        return self._errors(masses @ self.membership, None)[:, : self.n_attributes]
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Weighted error of each cluster, (n_clusters,): what is minimised."""
@@ -249,6 +335,8 @@ class Representation:
         columns = []
         for part, own in zip(self.parts, self.split(table), strict=True):
             target = part.target if part.target.ndim == 1 else part.target.mean(axis=0)
+            if not len(target):
+                continue
             if len(target) == own.shape[1]:  # the last column follows from the others
                 columns.append((own - own.sum(axis=1, keepdims=True) * target)[:, :-1])
             else:

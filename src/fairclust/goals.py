@@ -47,7 +47,7 @@ class _Table:
 
 def _tables(fairness: Representation, masses: FloatArray, names: AnyArray | None = None) -> Iterator[_Table]:
     first = 0
-    for part, (table, size) in zip(fairness.parts, fairness.by_attribute(masses), strict=True):
+    for part, (table, size) in zip(fairness.parts, fairness.by_attribute(masses), strict=False):
         own = slice(first, first + table.shape[1])
         yield _Table(table, size, part.target, np.zeros(0) if names is None else names[own])
         first = own.stop
@@ -74,7 +74,7 @@ class MaxFairnessError:
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The clusters' compositions average to the data's, so one of them is as far from the target as the data."""
         whole = masses.sum(axis=0, keepdims=True)
-        for part, table in zip(self.fairness.parts, _tables(self.fairness, whole, names), strict=True):
+        for part, table in zip(self.fairness.parts, _tables(self.fairness, whole, names), strict=False):
             if table.target.ndim == 2:  # clusters that want different mixes: sizes decide what can be had
                 continue
             least = float(part.value(_with_size(part.n_columns, table))[0])

@@ -185,7 +185,7 @@ def fairness_path(
     Parameters
     ----------
     estimator : FairKMeans, FairKMedian or FairNCut
-        Its parameters are used, except for ``fairness_weight`` and the goals. It is not changed.
+        Its parameters are used, except for ``fairness_weight``, the goals and bounds on sizes. It is not changed.
     X : array-like of shape (n_samples, n_features)
     sensitive_features : column, data frame, 2-D array or dict of columns
         As for the estimator's fit().
@@ -213,7 +213,7 @@ def fairness_path(
     """
     model = clone(estimator).set_params(fairness_weight=0.0)
     defaults = {"max_fairness_error": checks.DEFAULT_MAX_FAIRNESS_ERROR, "min_balance": None}
-    defaults |= {"max_cost_increase": None, "bounds": None}
+    defaults |= {"max_cost_increase": None, "bounds": None, "min_cluster_size": None, "max_cluster_size": None}
     model.set_params(**{name: value for name, value in defaults.items() if name in model.get_params()})
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)

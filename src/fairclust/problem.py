@@ -74,8 +74,14 @@ class Problem:
     def sampled(self, step: int) -> Problem:
         """The same problem on every step-th point."""
         sample, rows = self.sweep.sampled(step)
-        share = self.share * sample.total / self.sweep.total
-        return replace(self, sweep=sample, objective=self.objective.sampled(rows), share=share)
+        share = sample.total / self.sweep.total
+        return replace(
+            self,
+            sweep=sample,
+            objective=self.objective.sampled(rows),
+            fairness=self.fairness.scaled(share),
+            share=self.share * share,
+        )
 
     def error(self, result: FitResult) -> float:
         """Fairness error, summed over clusters and attributes, on the hard labels."""

@@ -18,13 +18,14 @@ from .. import checks
 from .._core import is_compiled
 from .._typing import FloatArray, IntArray
 from ..errors import (
+    ClusterSizeWarning,
     EmptyClusterWarning,
     FairclustWarning,
     FairnessGoalMissed,
     InvalidInputError,
     SlowKernelsWarning,
 )
-from ..fairness import representation
+from ..fairness import SizeFairness, representation
 from ..fitting import Settings
 from ..goals import Bounds, MaxFairnessError, MinBalance
 from ..groups import listed, read_table
@@ -36,6 +37,7 @@ from ..problem import Problem, WeightedFit
 from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
 from ..search import Aim, CostAim, GoalAim, WeightAim
 from ..seeding import starting_centers
+from ..sizes import SizeBounds, SizedAim
 from ..solvers import Bound, Dual, Solver
 from ..sweep import InMemorySweep, State
 
@@ -126,6 +128,13 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _aim(self, problem: Problem, attributes: Attributes) -> Aim:
         """What to fit for: a weight, or a goal."""
+        aim = self._fairness_aim(problem, attributes)
+        bounds = self._size_bounds(problem.sweep.layout.n_samples, problem.sweep.total, problem.sweep.n_clusters)
+        if bounds is None:
+            return aim
+        return SizedAim(aim, bounds, aim.weight if isinstance(aim, WeightAim) else 0.0)
+
+    def _fairness_aim(self, problem: Problem, attributes: Attributes) -> Aim:
         weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
         fairness = problem.fairness
         if attributes.is_trivial:
@@ -141,6 +150,25 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return GoalAim(Bounds(fairness, lower, upper), attributes.names)
         exactly = self.max_fairness_error == 0 and problem.sweep.weights is None
         return GoalAim(MaxFairnessError(fairness, self.max_fairness_error), attributes.names, exactly)
+
+    def _size_bounds(self, n_samples: int, total: float, n_clusters: int) -> SizeBounds | None:
+        """Bounds on sizes as shares of all weight; None: no bounds."""
+        least, most = (getattr(self, name, None) for name in ("min_cluster_size", "max_cluster_size"))
+        if least is None and most is None:
+            return None
+        if self.max_cost_increase is not None or (self.fairness_weight == "auto" and self.max_fairness_error == 0):
+            raise InvalidInputError(
+                "min_cluster_size and max_cluster_size go together with fairness_weight, max_fairness_error > 0, "
+                "min_balance and bounds, not with exact proportions or max_cost_increase. Leave one of them out."
+            )
+        lower = 0.0 if least is None else checks.check_size("min_cluster_size", least, total)
+        upper = 1.0 if most is None else checks.check_size("max_cluster_size", most, total)
+        if not lower * n_clusters <= 1.0 + 1e-12 or not upper * n_clusters >= 1.0 - 1e-12 or lower > upper:
+            raise InvalidInputError(
+                f"min_cluster_size={least!r} and max_cluster_size={most!r} cannot be kept by {n_clusters} clusters of "
+                f"{n_samples} rows (total weight {total:g}): a cluster has {total / n_clusters:g} on average."
+            )
+        return SizeBounds(lower, upper)
 
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Single moves, where they are wanted, possible, and do not cost the goal."""
@@ -196,6 +224,10 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             checks.resolve_threads(self.n_jobs),
         )
         fairness = representation(population.attributes.parts, cells.membership)
+        bounds = self._size_bounds(len(X), sweep.total, n_clusters)
+        if bounds is not None:
+            every = np.full(n_clusters, sweep.total)
+            fairness = fairness.with_sizes(SizeFairness(bounds.lower * every, bounds.upper * every))
         problem = Problem(
             self._objective(X, weights), sweep, fairness, solver, settings,
             attribute_weights=self._attribute_weights(population.attributes),
@@ -274,6 +306,10 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._total_weight = problem.sweep.total
         self._column_prices = fairness.column_prices(result.state.price)
         self.prices_ = self._column_prices[:, attributes.group_columns]
+        n_columns = sum(attribute.n_columns for attribute in attributes)
+        self.size_prices_ = self._column_prices[:, n_columns:].sum(axis=1)
+        self._column_prices = self._column_prices[:, :n_columns]
+        self.cluster_sizes_ = sizes[:, 0]
         self.temperature_ = 1.0 / result.state.scale
         self.objective_ = result.objective
         self.energy_ = result.energy
@@ -287,11 +323,13 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.group_names_ = attributes.names
         self.group_attributes_ = np.repeat(self.attribute_names_, [attribute.n_groups for attribute in attributes])
         self.target_proportions_ = attributes.target
-        self.fairness_weight_ = float(fit.weights.max())
-        self.cluster_weights_ = fit.weights[:, 0] if len(attributes) == 1 else fit.weights
+        weights = fit.weights[:, : len(attributes)]
+        self.fairness_weight_ = float(weights.max())
+        self.cluster_weights_ = weights[:, 0] if len(attributes) == 1 else weights
         self.n_iter_ = result.n_iter
         self.n_sweeps_ = fit.n_sweeps
         self.stop_reason_ = result.stop_reason
+        self._tell_sizes(problem)
         n_empty = int((sizes <= 0).sum())
         if n_empty:
             warnings.warn(
@@ -299,6 +337,18 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 "differ. Use fewer clusters.",
                 EmptyClusterWarning,
                 stacklevel=3,
+            )
+
+    def _tell_sizes(self, problem: Problem) -> None:
+        bounds = self._size_bounds(problem.sweep.layout.n_samples, problem.sweep.total, problem.sweep.n_clusters)
+        if bounds is not None and not bounds.are_kept(self.cluster_sizes_[:, None]):
+            warnings.warn(
+                f"The clusters have sizes from {self.cluster_sizes_.min():g} to {self.cluster_sizes_.max():g}, but "
+                f"min_cluster_size={getattr(self, 'min_cluster_size', None)!r} and "
+                f"max_cluster_size={getattr(self, 'max_cluster_size', None)!r} were asked for. Allow more, or use "
+                "fewer clusters.",
+                ClusterSizeWarning,
+                stacklevel=4,
             )
 
     def _store_parameters(self, parameters: FloatArray) -> None:
@@ -375,7 +425,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
         cells = self._cells_of(X, sensitive_features)
         attributes = self._attributes if target == "fitted" else self._attributes.reshared(cells, weights)
         centers = np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype)
-        price = self._column_prices @ cells.membership.T
+        price = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
         used = np.arange(len(centers))
         while True:
             problem = self._batch_problem(X, cells, weights, attributes, centers[used], used)
@@ -385,7 +435,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
             else:
                 sizes = np.ones(len(used))
             if (sizes > 0).all():
-                aim = self._aim(problem, attributes)
+                aim = self._fairness_aim(problem, attributes)
                 with threadpool_limits(limits=1, user_api="blas"):
                     fit = aim.fit(problem, centers[used])
                 sizes = fit.result.masses.sum(axis=1)
@@ -470,7 +520,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
             price = np.zeros((len(self.cluster_centers_), 1))
         else:
             cells = self._cells_of(X, sensitive_features)
-            price = self._column_prices @ cells.membership.T
+            price = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
         sweep = InMemorySweep(
             build_layout(cells.codes, cells.n_cells), len(price), n_threads=checks.resolve_threads(self.n_jobs)
         )

@@ -51,6 +51,11 @@ class FairKMeans(PrototypeClusterer):
         count in this attribute.
     quantile_bins : int, dict or None, default=None
         Cut a numeric attribute (age) into so many ranges of about equal weight; {attribute: number} with several.
+    min_cluster_size, max_cluster_size : int, float or None, default=None
+        Bounds on the size of every cluster: rows (or their weight) as a whole number, or a share of them all as a
+        number up to 1.0. They hold exactly, but with ``sample_weight`` only as nearly as prices allow
+        (:class:`ClusterSizeWarning` tells), and they are bounds on the rows of the fit, not on those of
+        :meth:`predict`. Not together with exact proportions or ``max_cost_increase``.
     unknown_groups : {"error", "nearest"}, default="error"
         What :meth:`predict` does with rows of a group that fit() did not see: an error, or the nearest centre.
     solver : {"dual", "bound"}, default="dual"
@@ -90,6 +95,10 @@ class FairKMeans(PrototypeClusterer):
     prices_ : ndarray of shape (n_clusters, n_groups)
         What a point of each group pays to enter each cluster, in units of the point costs; with several attributes, a
         point pays for each of its groups.
+    size_prices_ : ndarray of shape (n_clusters,)
+        What everyone pays to enter each cluster besides, where sizes are bounded; zero elsewhere.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+        Rows in each cluster, or their weight.
     temperature_ : float
         Temperature of the soft assignments of :meth:`predict_proba`.
     objective_ : float
@@ -163,6 +172,8 @@ class FairKMeans(PrototypeClusterer):
         intersections: bool = False,
         missing_groups: str = "error",
         quantile_bins: Any = None,
+        min_cluster_size: float | None = None,
+        max_cluster_size: float | None = None,
         unknown_groups: str = "error",
         solver: str = "dual",
         lipschitz: float = 2.0,
@@ -187,6 +198,8 @@ class FairKMeans(PrototypeClusterer):
         self.intersections = intersections
         self.missing_groups = missing_groups
         self.quantile_bins = quantile_bins
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
         self.unknown_groups = unknown_groups
         self.solver = solver
         self.lipschitz = lipschitz

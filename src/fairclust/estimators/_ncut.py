@@ -330,7 +330,7 @@ class FairNCut(FairClusterer):
     def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
         super()._store(problem, attributes, fit)
         # Prices label points by costs; there are no costs for points outside the graph.
-        del self.prices_, self.temperature_, self.polished_
+        del self.prices_, self.size_prices_, self.temperature_, self.polished_
 
     def _store_parameters(self, parameters: FloatArray) -> None:
         """Nothing: the labels are the parameters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -24,6 +24,11 @@ class FairnessTerm(Protocol):
 
     @property
     def membership(self) -> FloatArray: ...
+
+    @property
+    def is_constant(self) -> bool: ...
+
+    def scaled(self, share: float) -> Self: ...
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray: ...
 
