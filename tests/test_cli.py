@@ -349,6 +349,19 @@ def test_a_sensitive_column_of_numbers_is_cut_into_ranges(fairclust, people_csv)
     assert "--bins names 'age', which is not among the --sensitive columns" in wrong.noted
 
 
+@pytest.mark.parametrize(("policy", "n_groups"), [("own", 3), ("ignore", 2)])
+def test_rows_without_a_group_can_be_kept(fairclust, people_csv, tmp_path, policy, n_groups):
+    frame = people()
+    sexes = [None if i % 10 == 0 else sex for i, sex in enumerate(frame["sex"])]
+    frame.with_columns(sex=polars.Series(sexes)).write_csv(tmp_path / "gaps.csv")
+    assert fairclust("fit", "gaps.csv", *FIT).code == 2
+    outcome = fairclust("fit", "gaps.csv", *FIT, "--missing-groups", policy, "--json", "--out", "kept.csv")
+    summary = json.loads(outcome.out)
+    assert summary["n_rows_used"] == summary["n_rows"]
+    assert len(summary["audit"]["group_names"]) == n_groups
+    assert fairclust("fit", "gaps.csv", *FIT, "--missing-groups", "drop").code == 2
+
+
 def test_targets_of_several_columns_name_the_column(fairclust, people_csv):
     target = ("--target", "sex=F=0.5,sex=M=0.5")
     summary = json.loads(fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--json", *target).out)

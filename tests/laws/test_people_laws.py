@@ -229,6 +229,26 @@ def test_a_larger_attribute_weight_gives_a_smaller_error():
         fitted(FairKMeans, data, table, attribute_weights={"race": 1})
 
 
+def test_bounds_and_balance_hold_for_every_attribute():
+    data, table = crowd(800)
+    table = table[["origin", "sex"]]
+    model = FairKMeans(4, init=data.init, bounds=0.3).fit(data.X, sensitive_features=table)
+    assert model.fairness_goal_met_
+    assert (model.proportions_ >= 0.7 * model.target_proportions_).all()
+    named = FairKMeans(4, init=data.init, bounds={"sex": {"F": (0.3, 0.6)}}).fit(data.X, sensitive_features=table)
+    women = named.proportions_[:, named.group_names_ == "sex=F"]
+    assert named.fairness_goal_met_
+    assert ((women >= 0.3) & (women <= 0.6)).all()
+    even = FairKMeans(4, init=data.init, min_balance=0.5).fit(data.X, sensitive_features=table)
+    assert even.fairness_goal_met_
+    assert metrics.balance(even.labels_, table) == pytest.approx(even.balance_)
+    assert even.balance_ >= 0.5
+    with pytest.raises(InvalidInputError, match="bounds and a target_proportions per cluster are both given"):
+        FairKMeans(2, bounds=0.3, target_proportions=[[0.5, 0.5], [0.4, 0.6]]).fit(
+            data.X, sensitive_features=table["sex"]
+        )
+
+
 def test_a_path_of_several_attributes_falls_in_error_and_rises_in_cost():
     data, table = crowd()
     model = FairKMeans(4, init=data.init, quantile_bins={"age": 3})

@@ -35,7 +35,8 @@ class FairKMeans(PrototypeClusterer):
         Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
     bounds : float, dict or None, default=None
         Another goal: each group's share in every cluster between a lower and an upper bound. A dict
-        {group: (lower, upper)}, or a number δ for (1 − δ)·target to target/(1 − δ).
+        {group: (lower, upper)}, or {attribute: {group: (lower, upper)}} with several attributes, or a number δ for
+        (1 − δ)·target to target/(1 − δ).
     target_proportions : dict, array-like of shape (n_groups,) or (n_clusters, n_groups) or None, default=None
         Wanted share of each group, by name or in the order of ``group_names_``; one row (or dict) per cluster where
         clusters want different mixes. With several attributes, a dict {attribute: shares}. None, and attributes that
