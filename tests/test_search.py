@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import people
-from fairclust import FairKMeans
+from fairclust import FairKMeans, datasets
 from fairclust.errors import FairnessGoalMissed
 from fairclust.fairness import one_attribute
 from fairclust.fitting import Settings
@@ -82,6 +82,20 @@ def test_exact_proportions_differ_from_the_ideal_by_less_than_a_point():
     ideal = masses.sum(axis=1, keepdims=True) * problem.fairness.parts[0].target
     assert (abs(masses - ideal) < 1).all()
     np.testing.assert_array_equal(masses.sum(axis=0), np.bincount(problem.sweep.layout.cells))
+
+
+def test_eighteen_groups_are_exactly_proportional_and_no_cluster_vanishes():
+    data = datasets.make_census_like(6000, random_state=1)
+    rng = np.random.default_rng(0)
+    liking = data.data @ rng.normal(size=(25, 18)) * 3 + rng.gumbel(size=(6000, 18)) + np.linspace(0, 2, 18)
+    groups = liking.argmax(axis=1)  # where people are decides much of what they are; the groups differ in size
+    model = FairKMeans(8, max_fairness_error=0, random_state=0).fit(data.data, sensitive_features=groups)
+    counts = np.zeros((8, 18))
+    np.add.at(counts, (model.labels_, groups), 1)
+    ideal = np.outer(counts.sum(axis=1), np.bincount(groups)) / 6000
+    assert ((counts == np.floor(ideal + 1e-9)) | (counts == np.ceil(ideal - 1e-9))).all()
+    assert counts.sum(axis=1).min() > 100
+    assert model.fairness_goal_met_
 
 
 @pytest.mark.parametrize("increase", [0.01, 0.1])

@@ -191,14 +191,22 @@ def coarsen(
     return Hierarchy(levels, parents), labels
 
 
-def descend(hierarchy: Hierarchy, energy: CutEnergy, labels: IntArray, random_state: np.random.RandomState) -> IntArray:
-    """From labels of the coarsest level to labels of the finest, moving nodes on every level."""
+def descend(
+    hierarchy: Hierarchy,
+    energy: CutEnergy,
+    labels: IntArray,
+    random_state: np.random.RandomState,
+    start: int | None = None,
+    end: int = 0,
+) -> IntArray:
+    """From labels of level ``start`` (None: the coarsest) to labels of level ``end``, moving nodes on every level."""
+    start = len(hierarchy.levels) - 1 if start is None else start
     labels = labels.copy()
-    size = max(energy.value(hierarchy.coarsest, labels), np.finfo(float).tiny)
-    energy.move(hierarchy.coarsest, labels, random_state, size)
-    for level, parent in zip(hierarchy.levels[-2::-1], hierarchy.parents[::-1], strict=True):
-        labels = labels[parent]
-        energy.move(level, labels, random_state, size)
+    size = max(energy.value(hierarchy.levels[start], labels), np.finfo(float).tiny)
+    energy.move(hierarchy.levels[start], labels, random_state, size)
+    for depth in range(start - 1, end - 1, -1):
+        labels = labels[hierarchy.parents[depth]]
+        energy.move(hierarchy.levels[depth], labels, random_state, size)
     return labels
 
 

@@ -21,7 +21,9 @@ from .rounding import move_to_counts
 
 _MOST_ROUNDS = 30
 _SHORT = 5  # outer iterations of a fit in between
-_PATIENCE = 4  # rounds without a cheaper clustering that meets the goal
+_SHORTEST = 2  # and where a sample has found the weights already
+_PATIENCE = 4  # rounds without a clearly cheaper clustering that meets the goal
+_CLEAR_GAIN = 1e-4
 _AIM = 0.97  # of the goal, so that the last fit does not end just outside
 _STEP = 4.0  # largest factor by which a weight changes in a round
 _POWER = 0.8
@@ -32,6 +34,8 @@ _CORRECTIONS = 16
 _CORRECTION = 1.1
 _EXACT_WEIGHT = 300.0  # natural weights at which clusters are proportional up to a few points
 _EXACT_ROUNDS = 8
+_LAST_RESORTS = (3.0, 10.0, 30.0, 100.0)  # natural weights
+_PROPORTIONAL = 1e-12  # fairness error that nothing can lower
 _HOPELESS_WEIGHT = 30.0  # natural weights, for a goal that cannot be met
 
 
@@ -189,11 +193,13 @@ def search_goal(problem: Problem, goal: Goal, start: FloatArray, *, exactly: boo
         rough = search_goal(coarse, goal, start)
         found = _Tried(rough.weights * (problem.sweep.total / coarse.sweep.total), rough.result, np.inf)
         n_spent = round(rough.n_sweeps * coarse.sweep.total / problem.sweep.total)
-        best = _settle(problem, goal, found)
+        best = _follow(problem, goal, _again(problem, goal, found), _SHORTEST)
     else:
         natural = problem.natural_weight(start)
         n_spent = 0
         best = _exact(problem, start, natural) if exactly else _adapt(problem, goal, start, natural)
+    if not best.is_met:
+        best = _resort(problem, goal, best, start)
     n_sweeps = problem.sweep.n_sweeps - n_before + n_spent
     result = best.result
     if result.stop_reason is StopReason.MAX_ITER and result.n_iter < problem.settings.max_iter:
@@ -214,7 +220,9 @@ def search_cost(problem: Problem, most_increase: float, start: FloatArray) -> We
         tried = problem.fit(weight, last.parameters, state)
         if tried.result.objective <= limit:
             low, last = weight, tried.result
-            best = tried if problem.error(tried.result) <= problem.error(best.result) else best
+            best = tried if problem.error(tried.result) < problem.error(best.result) else best
+            if problem.error(best.result) <= _PROPORTIONAL:
+                break
         else:
             high = weight
         if high < 1.03 * low or weight > 1e9 * problem.natural_weight(plain.result.parameters):
@@ -231,14 +239,25 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
         plain = _try(problem, goal, np.zeros_like(weights), start, None)
         if plain.is_met:
             return plain
+    return _follow(problem, goal, tried, _SHORT)
+
+
+def _again(problem: Problem, goal: Goal, found: _Tried) -> _Tried:
+    """Fit all points briefly at the weights that a sample found."""
+    return _try(problem, goal, found.weights, found.result.parameters, found.result, _SHORT)
+
+
+def _follow(problem: Problem, goal: Goal, tried: _Tried, n_iter: int) -> _Tried:
+    """Fit for so many iterations, change the weights, fit again; at the best weights, until nothing moves."""
     best: _Tried | None = None
     closest, stale = tried, 0
-    pace, last_growth = np.ones_like(weights), np.ones_like(weights)
+    pace, last_growth = np.ones_like(tried.weights), np.ones_like(tried.weights)
+    least = _SMALLEST_WEIGHT * float(tried.weights.max())
     for _ in range(_MOST_ROUNDS):
-        if tried.is_met and (best is None or tried.result.objective < best.result.objective):
-            best, stale = tried, 0
-        else:
-            stale += 1
+        is_best = tried.is_met and (best is None or tried.result.objective < best.result.objective)
+        is_clear = best is None or tried.result.objective < (1.0 - _CLEAR_GAIN) * best.result.objective
+        stale = 0 if is_best and is_clear else stale + 1
+        best = tried if is_best else best
         closest = tried if tried.worst < closest.worst else closest
         if best is not None and stale >= _PATIENCE:
             break
@@ -246,9 +265,21 @@ def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _
         # A weight that turns round went too far: it takes smaller steps from then on.
         pace = np.where((growth > 1) == (last_growth > 1), pace, np.maximum(pace * _SLOWING, _SLOWEST))
         last_growth = growth
-        weights = np.maximum(tried.weights * growth**pace, _SMALLEST_WEIGHT * natural)
-        tried = _try(problem, goal, weights, tried.result.parameters, tried.result, _SHORT)
+        weights = np.maximum(tried.weights * growth**pace, least)
+        tried = _try(problem, goal, weights, tried.result.parameters, tried.result, n_iter)
     return _settle(problem, goal, best or closest)
+
+
+def _resort(problem: Problem, goal: Goal, settled: _Tried, start: FloatArray) -> _Tried:
+    """Weights of single clusters got stuck: one weight for all costs more, but few labellings resist it."""
+    natural = problem.natural_weight(start)
+    for factor in _LAST_RESORTS:
+        weights = np.full_like(settled.weights, factor * natural)
+        tried = _try(problem, goal, weights, settled.result.parameters, None)
+        settled = tried if _is_better(tried, settled) else settled
+        if settled.is_met:
+            break
+    return settled
 
 
 def _settle(problem: Problem, goal: Goal, found: _Tried) -> _Tried:

@@ -259,12 +259,19 @@ class FairNCut(FairClusterer):
         solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
         is_graph = checks.check_choice("affinity", self.affinity, ("nearest_neighbors", "precomputed")) == "precomputed"
         n_neighbors = checks.check_count("n_neighbors", self.n_neighbors)
+        if hasattr(X, "is_directed"):
+            raise InvalidInputError(
+                "X is a NetworkX graph. Pass its affinity matrix: W, nodes = "
+                "fairclust.graphs.affinity_from_networkx(graph), with sensitive_features in the order of nodes."
+            )
+        # Affinities are checked below, with words for graphs.
         X = validate_data(
             self, X, dtype=[np.float64, np.float32], order="C", accept_sparse="csr" if is_graph else False,
-            ensure_min_samples=2,
+            ensure_min_samples=2, ensure_all_finite=not is_graph,
         )  # fmt: skip
         n_samples = X.shape[0]
         n_clusters = checks.check_n_clusters(self.n_clusters, n_samples)
+        W = check_affinity(X) if is_graph else None
         population = self._population(sensitive_features, n_samples, None)
         cells = population.cells
         fairness = representation(population.attributes.parts, cells.membership)
@@ -272,9 +279,7 @@ class FairNCut(FairClusterer):
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
         _say_if_slow()
-        if is_graph:
-            W = check_affinity(X)
-        else:
+        if W is None:
             checks.check_distinct_rows(X, n_clusters)
             W = nearest_neighbors_graph(
                 X, n_neighbors, random_state=seed, n_threads=n_threads, verbose=int(self.verbose)
