@@ -26,7 +26,8 @@ LAYERS = {
     6: ["search", "ncut_problem", "restarts"],  # many fits
     7: ["estimators"],
     8: ["path", "baselines", "report", "plotting"],
-    9: ["cli"],
+    9: ["reproduce"],
+    10: ["cli"],
 }
 DATASETS = "datasets"  # generators and loaders: nothing of the method may need them
 LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names}

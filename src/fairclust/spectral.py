@@ -21,7 +21,13 @@ _TOLERANCE = 1e-4
 
 
 def embedding(
-    level: Level, n_vectors: int, target: FloatArray | None, random_state: np.random.RandomState
+    level: Level,
+    n_vectors: int,
+    target: FloatArray | None,
+    random_state: np.random.RandomState,
+    *,
+    normalized: bool = True,
+    tolerance: float = _TOLERANCE,
 ) -> FloatArray:
     """Rows whose K-means clusters cut little: the leading eigenvectors, divided by √d.
 
@@ -34,6 +40,10 @@ def embedding(
         Wanted shares: the fair embedding. None: the plain one.
     random_state : RandomState
         Where Lanczos starts.
+    normalized : bool, default=True
+        False: the eigenvectors of D − W with the smallest eigenvalues, for a cut by the number of points.
+    tolerance : float
+        Relative accuracy of the eigenvalues.
 
     Returns
     -------
@@ -41,16 +51,22 @@ def embedding(
         Rows of isolated nodes are 0.
     """
     degree = level.graph.degree
-    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    scale = sparse.diags_array(root)
-    # The spectrum is in [−1, 1]; one is added, so that what the constraints remove (0) is not among the largest.
-    matrix = scale @ level.graph.matrix.astype(np.float64) @ scale + sparse.diags_array((degree > 0).astype(float))
+    affinity = level.graph.matrix.astype(np.float64)
+    if normalized:
+        root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+        scale = sparse.diags_array(root)
+        # The spectrum is in [−1, 1]; one is added, so that what the constraints remove (0) is not among the largest.
+        matrix = scale @ affinity @ scale + sparse.diags_array((degree > 0).astype(float))
+    else:
+        root = np.ones_like(degree)
+        # The spectrum of D − W is in [0, 2 max d]: turned round, its beginning comes last.
+        matrix = affinity + sparse.diags_array(2.0 * degree.max() - degree)
     constraints = None
     if target is not None and len(target) > 1:
         masses = level.node_masses(len(target))
         unfair = (masses - masses.sum(axis=1, keepdims=True) * target)[:, :-1] * root[:, None]
         constraints = _basis(unfair)
-    vectors = _leading(matrix, constraints, n_vectors, random_state)
+    vectors = _leading(matrix, constraints, n_vectors, random_state, tolerance)
     return vectors * root[:, None]
 
 
@@ -85,6 +101,7 @@ def _leading(
     constraints: FloatArray | None,
     n_vectors: int,
     random_state: np.random.RandomState,
+    tolerance: float,
 ) -> FloatArray:
     """Eigenvectors of the largest eigenvalues at right angles to the constraints, (n_nodes, ≤ n_vectors)."""
     n_nodes = matrix.shape[0]
@@ -100,7 +117,7 @@ def _leading(
         return vectors[:, ::-1][:, :n_vectors]
     operator = LinearOperator((n_nodes, n_nodes), matvec=lambda x: project(matrix @ project(x)), dtype=np.float64)
     try:
-        _, vectors = eigsh(operator, n_vectors, which="LA", v0=start, tol=_TOLERANCE, ncv=max(3 * n_vectors, 20))
+        _, vectors = eigsh(operator, n_vectors, which="LA", v0=start, tol=tolerance, ncv=max(3 * n_vectors, 20))
     except ArpackNoConvergence as error:  # what did converge is a start as well
         vectors = error.eigenvectors
         if not vectors.shape[1]:
