@@ -17,8 +17,8 @@ from ._base import Baseline, Memberships, encode_memberships
 from ._centers import OBJECTIVES, best_centers, plain_centers, point_costs, radius
 
 _ALL_AT_ONCE = 8000  # points up to which every column is taken in from the beginning
-_SAMPLE = 4000  # points from which the first prices come
-_NEAR_TIES = (0.1, 0.3, 0.7, 1.0)  # share of the points that may choose between centres at first; more if infeasible
+_SAMPLE = 8000  # points from which the first prices come
+_NEAR_TIES = 20_000  # points that may choose between centres at first, at most a tenth of all; more if infeasible
 _WHOLE = 1e-6  # closer to a whole number than this is whole
 _PRICED_OUT = 1e-9  # of the largest cost: reduced costs above minus this are zero
 
@@ -159,7 +159,7 @@ class FairAssignment(Baseline):
             j = int(outside[0])
             raise InvalidInputError(
                 f"bounds cannot be met: group {members.names.tolist()[j]!r} has a share of {shares[j]:.3f} in the "
-                f"data, but {lower[j]:.3f} to {upper[j]:.3f} is asked for in every cluster. Let the bounds include the share."
+                f"data, but {lower[j]:.3f} to {upper[j]:.3f} is asked for in every cluster. Let the bounds include it."
             )
         return Limits(lower, upper)
 
@@ -249,7 +249,8 @@ class _Program:
             assert found is not None, "the same split of every point is feasible"
             return self._as_fractional(*found)
         paid = self.costs + self._prices_of_a_sample(random_state)
-        for share in _NEAR_TIES:
+        first = min(0.1, _NEAR_TIES / self.n_samples)
+        for share in (first, 3 * first, 9 * first, 1.0):
             taken = self._near_ties(paid, share)
             found = self._solve(taken)
             while found is not None:
