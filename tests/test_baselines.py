@@ -147,8 +147,8 @@ def test_kcenter_fairlets_have_the_shortest_longest_link(seed):
 @pytest.mark.parametrize("make", [datasets.make_synthetic, datasets.make_synthetic_unequal])
 def test_fairlets_on_the_papers_synthetic_sets_give_proportional_clusters(method, make):
     data = make()
-    X = datasets.standardize_and_normalize(data.data)
-    model = method(2, random_state=0).fit(X, sensitive_features=data.sensitive_features)
+    X, groups = datasets.standardize_and_normalize(data.data)[::2], data.sensitive_features[::2]
+    model = method(2, random_state=0).fit(X, sensitive_features=groups)
     assert model.fairness_error_ < 0.02
 
 
