@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -133,7 +133,8 @@ class FairAssignment(Baseline):
         centers = self._first_centers(X, objective, n_init, random_state)
         best: _Assigned | None = None
         for n_iter in range(1, n_rounds + 1):
-            found = _assign(X, centers, objective, members, limits, random_state)
+            last = None if best is None else best.limit_prices
+            found = _assign(X, centers, objective, members, limits, random_state, last)
             if best is not None and found.value >= best.value:
                 break
             best, self.n_iter_ = found, n_iter
@@ -197,6 +198,7 @@ class _Assigned:
     cost: float
     value: float
     lp_cost: float
+    limit_prices: FloatArray
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,7 @@ class _Fractional:
     clusters: IntArray
     parts: FloatArray
     cost: float
+    limit_prices: FloatArray
 
 
 def _assign(
@@ -217,17 +220,18 @@ def _assign(
     members: Memberships,
     limits: Limits,
     random_state: np.random.RandomState,
+    last: FloatArray | None,
 ) -> _Assigned:
     costs = point_costs(X, centers, objective)
     program = _Program(costs, members.table.astype(float), limits)
-    optimum = program.within_radius() if objective == "kcenter" else program.optimum(random_state)
+    optimum = program.within_radius() if objective == "kcenter" else program.optimum(random_state, last)
     labels = _round(optimum, costs, members)
     cost = float(costs[np.arange(len(labels)), labels].sum())
     if objective == "kcenter":
         reach = radius(costs, labels)
-        return _Assigned(labels, centers, centers, reach, reach, optimum.cost)
+        return _Assigned(labels, centers, centers, reach, reach, optimum.cost, optimum.limit_prices)
     best = best_centers(X, labels, len(centers), objective)
-    return _Assigned(labels, centers, best.centers, cost, best.value, optimum.cost)
+    return _Assigned(labels, centers, best.centers, cost, best.value, optimum.cost, optimum.limit_prices)
 
 
 class _Program:
@@ -242,13 +246,16 @@ class _Program:
         self.n_groups = table.shape[1]
         self.tolerance = _PRICED_OUT * max(float(costs.max()), np.finfo(float).tiny)
 
-    def optimum(self, random_state: np.random.RandomState) -> _Fractional:
-        """Solve over points near a tie, price the others, until no column left out would help."""
+    def optimum(self, random_state: np.random.RandomState, last: FloatArray | None = None) -> _Fractional:
+        """Solve over points near a tie, price the others, until no column left out would help.
+
+        Which points are near a tie is guessed by the prices of a sample, or by the last ones of a similar program.
+        """
         if self.n_samples <= _ALL_AT_ONCE:
             found = self._solve(np.ones_like(self.costs, dtype=bool))
             assert found is not None, "the same split of every point is feasible"
             return self._as_fractional(*found)
-        paid = self.costs + self._prices_of_a_sample(random_state)
+        paid = self.costs + (self._prices_of_a_sample(random_state) if last is None else self._prices(last))
         first = min(0.1, _NEAR_TIES / self.n_samples)
         for share in (first, 3 * first, 9 * first, 1.0):
             taken = self._near_ties(paid, share)
@@ -277,7 +284,7 @@ class _Program:
         found = self._solve(self.costs <= reaches[low])
         assert found is not None
         split = self._as_fractional(*found)
-        return _Fractional(split.labels, split.points, split.clusters, split.parts, float(reaches[low]))
+        return replace(split, cost=float(reaches[low]))
 
     def _solve(
         self, taken: AnyArray, *, is_priced: bool = True
@@ -369,7 +376,7 @@ class _Program:
         whole = found.x > 1 - _WHOLE
         labels[points[whole]] = clusters[whole]
         split = (found.x > _WHOLE) & ~whole & (labels[points] < 0)
-        return _Fractional(labels, points[split], clusters[split], found.x[split], cost)
+        return _Fractional(labels, points[split], clusters[split], found.x[split], cost, found.limit_prices)
 
 
 def _nothing(n_limits: int) -> _lp.Optimum:
