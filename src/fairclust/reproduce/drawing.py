@@ -71,11 +71,21 @@ def _grid(Figure: Any, n_rows: int, n_columns: int, size: tuple[float, float], *
 def _convergence(Figure: Any, panels: list[Drawn]) -> Any:
     """Energy against outer iteration, both solvers."""
     figure, axes = _grid(Figure, -(-len(panels) // 3), 3, (3.3, 2.7))
-    styles = {"bound": (ORANGE, "s", "the paper's algorithm"), "dual": (BLUE, "o", "dual solver (default)")}
+    # Where the two agree, the open squares stand around the dots.
+    styles = {
+        "bound": {
+            "color": ORANGE,
+            "marker": "s",
+            "markersize": 7,
+            "fillstyle": "none",
+            "label": "the paper's algorithm",
+        },
+        "dual": {"color": BLUE, "marker": "o", "markersize": 3.5, "label": "dual solver (default)"},
+    }
     for panel, ax in zip(panels, axes.flat, strict=True):
-        for solver, (color, marker, label) in styles.items():
+        for solver, style in styles.items():
             energy = panel["curves"][solver]
-            ax.plot(range(1, len(energy) + 1), energy, color=color, marker=marker, markersize=4, label=label)
+            ax.plot(range(1, len(energy) + 1), energy, **style)
         longest = max(len(curve) for curve in panel["curves"].values())
         ax.set_xticks(_whole_ticks(longest))
         ax.set_title(f"{TITLES[panel['objective']]}, {panel['data']}, λ = {panel['weight']:g}")
@@ -101,7 +111,7 @@ def _tradeoff(Figure: Any, panels: list[Drawn]) -> Any:
         lower.plot(weights, panel["errors"], "s-", color=ORANGE, markersize=4)
         for ax in (upper, lower):
             ax.set_xscale("symlog", linthresh=smallest, linscale=0.5)
-            ax.set_xlim(0, weights.max() * 1.6)
+            ax.set_xlim(-0.4 * smallest, weights.max() * 1.6)
         decades = np.arange(np.ceil(np.log10(smallest)), np.floor(np.log10(weights.max())) + 1)
         shown = decades[:: max(1, -(-len(decades) // 4))]
         lower.set_xticks([0.0, *10.0**shown], ["0", *(f"$10^{{{int(d)}}}$" for d in shown)])
