@@ -151,6 +151,13 @@ def test_a_row_below_the_paper_says_by_how_much_and_what_the_papers_algorithm_gi
     assert "our seeds end at 90.0000–91.0000" in text
 
 
+def test_a_lower_energy_at_the_same_weight_is_said_to_be_the_optimisers():
+    made = line([result(90.0, 0.019)], same_weight=result(95.0, 0.01))
+    text = note(made, TABLES["table2"])
+    assert "at the same λ ours ends at 95.0000 with 0.0100, 13.6 % lower in energy than its best" in text
+    assert "lower in energy" not in note(line([result(90.0, 0.019)], same_weight=result(130.0, 0.01)), TABLES["table2"])
+
+
 def test_a_row_above_the_paper_says_by_how_much_and_what_more_starts_give():
     made = line([result(103.0, 0.019)], more=result(102.0, 0.019), wider=result(101.0, 0.024))
     text = note(made, TABLES["table2"])

@@ -150,8 +150,8 @@ def _census(objective: str, data_dir: Path | None) -> Source:
             "census-sample", "Census II, sample of 50,000 rows", "census", "sample",
             lambda: _points(fetch_census1990(data_home=data_dir, subset="sample")),
             50_000 / CENSUS_ROWS,
-            "a real sample of 50,000 of the paper's 2,458,285 rows, as the full table is not at hand: the paper's "
-            "costs and λ are scaled to its rows",
+            "a real sample of 50,000 of the paper's 2,458,285 rows, as the full table is not at hand"
+            + ("" if objective == "ncut" else ": the paper's costs and λ are scaled to its rows"),
         )  # fmt: skip
     if objective == "ncut":
         return Source(
