@@ -254,7 +254,7 @@ class Runner:
         tried: list[Result] = []
         for setting in rival.settings(source, counts):
             if rival.has_bounds:
-                tries = 2 if source.is_large else _TRIES_OF_FEW if source.is_small else _TRIES_OF_RIVALS
+                tries = _TRIES_OF_FEW if source.is_small else _TRIES_OF_RIVALS
                 fit = partial(self._run_with_bounds, source, rival, setting)
                 tried += search(fit, line.row.level, 0.1, tries, 2.0)
             else:
@@ -344,6 +344,8 @@ def note(line: Line, table: Table) -> str:
         return f"not run: {line.missing}"
     if line.is_papers_data:
         said += _against_paper(line, table)
+    if line.source.is_large and table.rival not in line.rivals:
+        said.append(f"{table.rival} was not run at this size: its linear program takes many minutes")
     for name, result in line.rivals.items():
         if result["fairness_error"] > line.row.level * (1 + 1e-9):
             said.append(f"{name} did not reach Σ KL ≤ {_number(line.row.level)}: its fairest result is shown")
@@ -454,7 +456,7 @@ def _cells(line: Line, table: Table, mark: str) -> list[str]:
         _range(values) if len(values) > 1 else "1 seed",
         f"{line.best['seconds']:.1f}",
         paper[1],
-        _result(rival) if rival else "N/A",
+        _result(rival) if rival else "–" if line.source.is_large else "N/A",
         f"{rival['seconds']:.1f}" if rival else "–",
         "; ".join(others) or "–",
     ]
