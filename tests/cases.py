@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import oracles
-from fairclust import FairKMeans, FairKMedian
+from fairclust import FairKMeans, FairKMedian, FairNCut
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
 from fairclust.fairness import KLFairness
@@ -153,7 +153,11 @@ OBJECTIVES = [
 
 # --- estimators -------------------------------------------------------------------------------------------------------
 
-ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]
+ESTIMATORS = [
+    pytest.param(FairKMeans, id="FairKMeans"),
+    pytest.param(FairKMedian, id="FairKMedian"),
+    pytest.param(FairNCut, id="FairNCut"),
+]
 """Every estimator: fit, labels_, energy_history_ and the rest of the contract."""
 
 PROTOTYPE_ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]

@@ -11,6 +11,7 @@ from benchmarks import report
 from benchmarks.datasets import DATASETS, Dataset, census_like_name, load
 from benchmarks.measure import Times, peak_memory, time_interleaved
 from benchmarks.methods import METHODS, Method, Outcome, Task
+from benchmarks.ncut import cheapest_below, write_section
 from benchmarks.records import Claim, SuiteResult, Unavailable
 from benchmarks.reference import AUTHORS, PAPER, RIVALS
 from benchmarks.run import main
@@ -188,3 +189,23 @@ def _two_and_two(context, result):
 def _task() -> Task:
     dataset = Dataset("tiny", X, GROUPS, 2, 1.0)
     return Task(dataset, dataset.start(0), 0, 1.0)
+
+
+def test_a_section_of_the_ncut_page_is_replaced_and_the_others_stay(tmp_path):
+    page = tmp_path / "ncut.md"
+    write_section(page, "Adult", "first")
+    write_section(page, "Bank", "other")
+    write_section(page, "Adult", "second")
+    text = page.read_text()
+    assert text.startswith("# ncut")
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Adult", "## Bank"]
+    assert "first" not in text
+    assert "second" in text
+    assert "other" in text
+
+
+def test_cheapest_fit_no_less_fair_is_found():
+    fits = [(0.1, 0.5, 1), (0.3, 0.05, 2), (0.2, 0.01, 3)]
+    rows = [{"Ncut": cut, "Σ KL": error, "balance": 0.5, "λ": "1", "seed": seed} for cut, error, seed in fits]
+    found = cheapest_below(rows, (1.0, 0.1, 0.001))
+    assert [row["seed"] for row in found] == [1, 3]

@@ -10,7 +10,7 @@ import pytest
 import oracles
 from cases import SOLVERS, people
 from fairclust import FairKMeans, fitting
-from fairclust.fairness import KLFairness
+from fairclust.fairness import one_attribute
 from fairclust.fitting import Settings, StopReason, fit_coarse_to_fine, fit_once
 from fairclust.layout import build_layout
 from fairclust.objectives import KMeansObjective
@@ -22,7 +22,7 @@ def parts_of(data):
     """Objective, sweep and fairness of some people."""
     names, codes = np.unique(data.groups, return_inverse=True)
     sweep = InMemorySweep(build_layout(codes.astype(np.int32), len(names)), len(data.init))
-    return KMeansObjective(data.X), sweep, KLFairness(np.bincount(codes) / len(codes))
+    return KMeansObjective(data.X), sweep, one_attribute(np.bincount(codes) / len(codes))
 
 
 def fit(data, solver=None, weight=None, settings=None, state=None):
@@ -48,24 +48,37 @@ def test_a_large_weight_mixes_two_blobs_of_two_groups():
     assert np.bincount(model.labels_).tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("reach", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_labels_are_the_cheapest_at_the_parameters_and_prices_handed_out(solver):
+def test_labels_are_the_cheapest_at_the_parameters_and_prices_handed_out(solver, reach):
     data = people(300)
     objective, sweep, _ = parts_of(data)
-    result = fit(data, solver)
+    result = fit(data, solver, settings=Settings(reach=reach))
     objective.fill(sweep, result.parameters)
     hard = sweep.assign(result.state.price)
     assert np.array_equal(sweep.labels, result.labels)
     np.testing.assert_array_equal(hard.masses, result.masses)
 
 
+@pytest.mark.parametrize("reach", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_history_falls_strictly(solver):
+def test_history_falls_strictly(solver, reach):
     for seed in range(4):
-        result = fit(people(200, seed=seed), solver)
+        result = fit(people(200, seed=seed), solver, settings=Settings(reach=reach))
         assert (np.diff(result.energy_history) < 0).all()
         assert result.energy == result.energy_history[-1]
         assert result.n_iter == len(result.energy_history)
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.5, 3.0])
+def test_the_energy_is_that_of_the_labels_at_their_means_however_far_centres_ran_ahead(reach):
+    data = people(300)
+    result = fit(data, settings=Settings(reach=reach, max_iter=3))
+    _, sweep, fairness = parts_of(data)
+    labels = sweep.layout.to_user_order(result.labels)
+    own = np.array([data.X[labels == k].mean(axis=0) for k in range(len(data.init))])
+    assert result.objective == pytest.approx(((data.X - own[labels]) ** 2).sum())
+    assert result.energy == pytest.approx(result.objective + data.weight * fairness.value(result.masses).sum())
 
 
 def test_stops_when_labels_do_not_change():

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ._typing import FloatArray, IntArray
-from .objectives import Anchored, Objective, Relaxed
+from .objectives import Anchored, Leading, Objective, Relaxed
 from .solvers import FairnessTerm, Solution, Solver
 from .sweep import HardAnswer, InMemorySweep, State, Sweep
 
@@ -21,6 +21,7 @@ _ROUNDING = 1e-9
 _SMALLEST_SAMPLE = 1 << 15  # points
 _COARSEST = 16
 _COARSE_TOL = 0.01  # of tol: on a sample, iterations are cheap, and a plateau is better left there
+_REACH = 0.5
 _PLAIN_TEMPERATURE = 0.05  # of soft assignments without a fairness term, in mean gaps
 
 
@@ -37,11 +38,16 @@ class StopReason(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Settings:
-    """How the outer loop runs."""
+    """How the outer loop runs.
+
+    With a ``reach``, parameters run ahead of the labels by that share of their last move, while the energy falls: that
+    shortens the way over plateaus.
+    """
 
     max_iter: int = 300
     tol: float = 1e-4
     assignments: str = "hard"
+    reach: float = 0.0
     on_iteration: Callable[[int, float], None] | None = None
 
 
@@ -91,7 +97,7 @@ def fit_once(
     result : FitResult
     """
     n_before = sweep.n_sweeps
-    if not weight.any() or sweep.n_groups == 1:
+    if not weight.any() or fairness.is_constant:
         solver = _Plain()
     elif settings.assignments == "soft":
         return _fit_soft(objective, sweep, fairness, weight, solver, parameters, settings, state)
@@ -99,30 +105,33 @@ def fit_once(
     best: FitResult | None = None
     history: list[float] = []
     reason, is_last, relaxed = StopReason.MAX_ITER, False, np.inf
+    to_beat, move = np.inf, _Move(parameters, parameters)
     for n_iter in range(1, settings.max_iter + 1):
-        to_beat = np.inf if best is None else best.energy
         solution = solver.solve(sweep, fairness, weight, state, to_beat)
         state = solution.state
         hard = solution.hard or sweep.assign(state.price)
         labels = sweep.labels.copy()
         hard = _anchored(objective, sweep, labels, hard)
-        if best is not None:
-            if np.array_equal(labels, best.labels):
-                reason = StopReason.LABELS_UNCHANGED if not is_last else reason
-                best = replace(best, parameters=parameters, state=state)
-                break
-            if hard.cost + _penalty(fairness, weight, hard.masses) > to_beat + _ROUNDING * abs(to_beat):
+        if best is not None and np.array_equal(labels, best.labels):
+            reason = StopReason.LABELS_UNCHANGED if not is_last else reason
+            best = replace(best, parameters=move.to, state=state)
+            break
+        last, energy = move, np.inf
+        if hard.cost + _penalty(fairness, weight, hard.masses) <= to_beat + _ROUNDING * abs(to_beat):
+            masses = _refill(objective, sweep, last.to, labels, hard)
+            move = _move(objective, sweep, last.to, labels, masses, 0.0 if is_last else settings.reach, settings.tol)
+            energy = move.value + _penalty(fairness, weight, masses)
+        if best is not None and energy >= best.energy:
+            if last.lead == 0:
                 reason = StopReason.NO_IMPROVEMENT
                 break
-        masses = _refill(objective, sweep, parameters, labels, hard)
-        moved_to = objective.parameters(sweep, labels, masses.sum(axis=1))
-        value = objective.fill(sweep, moved_to, labels)
-        energy = value + _penalty(fairness, weight, masses)
-        if best is not None and energy >= best.energy:
-            reason = StopReason.NO_IMPROVEMENT
-            break
+            # The parameters ran too far ahead: back to the best labels' own.
+            move, state, to_beat = _Move(last.own, last.own), best.state, best.energy
+            objective.fill(sweep, last.own)
+            continue
         history.append(energy)
-        best = FitResult(labels, parameters, state, masses, value, energy)
+        best = FitResult(labels, last.to, state, masses, move.value, energy)
+        to_beat = energy + move.lead
         if settings.on_iteration is not None:
             settings.on_iteration(n_iter, energy)
         if is_last:
@@ -132,10 +141,9 @@ def fit_once(
                 reason = StopReason.ENERGY_SETTLED
                 break
             relaxed = solution.energy if solution.energy is not None else np.inf
-        elif objective.movement(parameters, moved_to) <= settings.tol:
+        elif move.length <= settings.tol:
             # One more round, so that the labels fit the parameters that are handed out.
             reason, is_last = StopReason.SETTLED, True
-        parameters = moved_to
     assert best is not None
     return replace(
         best,
@@ -144,6 +152,37 @@ def fit_once(
         n_sweeps=sweep.n_sweeps - n_before,
         stop_reason=reason,
     )
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Where the parameters went, the labels' own, how much more the labels cost there, F of the labels, how far."""
+
+    to: FloatArray
+    own: FloatArray
+    lead: float = 0.0
+    value: float = 0.0
+    length: float = np.inf
+
+
+def _move(
+    objective: Objective,
+    sweep: InMemorySweep,
+    parameters: FloatArray,
+    labels: IntArray,
+    masses: FloatArray,
+    reach: float,
+    tol: float,
+) -> _Move:
+    """Move the parameters to the labels' own, or a little ahead of them; fill the sweep with the point costs there."""
+    sizes = masses.sum(axis=1)
+    own = objective.parameters(sweep, labels, sizes)
+    length = objective.movement(parameters, own)
+    if reach == 0 or length <= tol or not isinstance(objective, Leading):
+        return _Move(own, own, 0.0, objective.fill(sweep, own, labels), length)
+    to = objective.ahead(parameters, own, reach)
+    lead = objective.lead(to, own, sizes)
+    return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length)
 
 
 def sampling_step(sweep: InMemorySweep, solver: Solver, settings: Settings) -> int:
@@ -172,6 +211,7 @@ def fit_coarse_to_fine(
     coarse = _fit_coarse(objective, sweep, fairness, weight, solver, parameters, settings, state)
     if coarse is None:
         return fit_once(objective, sweep, fairness, weight, solver, parameters, settings, state)
+    settings = replace(settings, reach=_REACH)
     fine = fit_once(objective, sweep, fairness, weight, solver, coarse.parameters, settings, coarse.state)
     return replace(fine, n_sweeps=fine.n_sweeps + coarse.n_sweeps)
 
@@ -187,7 +227,7 @@ def _fit_coarse(
     state: State | None,
 ) -> FitResult | None:
     """Fit a sample, a relaxed objective, or both; None: neither helps."""
-    is_plain = not weight.any() or sweep.n_groups == 1
+    is_plain = not weight.any() or fairness.is_constant
     if (solver.rests_on_energy and not is_plain) or settings.assignments != "hard":
         return None
     relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
@@ -196,8 +236,9 @@ def _fit_coarse(
     if step >= 2 and (relaxed is not None or weight.any()):
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
-        longer = replace(settings, tol=settings.tol * _COARSE_TOL)
-        found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, longer, state)
+        longer = replace(settings, tol=settings.tol * _COARSE_TOL, reach=_REACH)
+        part = fairness.scaled(share)
+        found = fit_once(easier.sampled(rows), sample, part, weight * share, solver, parameters, longer, state)
         return replace(found, n_sweeps=round(found.n_sweeps * share))
     if relaxed is None:
         return None

@@ -107,8 +107,13 @@ def check_affinity(W: Any, argument: str = "X") -> Any:
             f"{argument} has shape {W.shape}, but affinity='precomputed' needs one row and one column per node. "
             "Pass the affinity matrix, or affinity='nearest_neighbors' for points."
         )
-    if not np.isfinite(W.data).all():
-        raise InvalidInputError(f"{argument} has NaN or infinite affinities. Give every link a finite number ≥ 0.")
+    odd = np.flatnonzero(~np.isfinite(W.data))
+    if len(odd):
+        row = int(np.searchsorted(W.indptr, odd[0], side="right")) - 1
+        raise InvalidInputError(
+            f"{argument} has {len(odd)} NaN or infinite affinities, the first in row {row}, column "
+            f"{int(W.indices[odd[0]])}. Give every link a finite number ≥ 0, and leave out what is unknown."
+        )
     if W.nnz and W.data.min() < 0:
         raise InvalidInputError(
             f"{argument} has negative affinities (down to {W.data.min():.6g}). Ncut needs numbers ≥ 0: "
@@ -118,6 +123,13 @@ def check_affinity(W: Any, argument: str = "X") -> Any:
         W = W.copy()
         W.sum_duplicates()
         W.eliminate_zeros()
+    with np.errstate(over="ignore"):
+        total = W.data.sum(dtype=np.float64)
+    if not np.isfinite(total):
+        raise InvalidInputError(
+            f"{argument} has affinities up to {W.data.max():.3g}, whose sum overflows. Divide them by the largest: "
+            "Ncut does not change."
+        )
     if not W.nnz:
         raise InvalidInputError(f"{argument} has no links at all, so there is nothing to cut. Pass affinities above 0.")
     gap = abs(W - W.T)

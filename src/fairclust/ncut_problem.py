@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ._typing import FloatArray, IntArray
+from .fairness import Representation
 from .fitting import FitResult, Settings, StopReason, fit_once
 from .multilevel import CutEnergy, Hierarchy, Level, coarsen, cycle, descend, heaviest_node
 from .objectives import NCutObjective
@@ -23,7 +24,12 @@ COARSE = 2000  # nodes of the level where starts are made
 _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
 _STARTS = 8  # K-means runs per embedding
 _RACE = ((24, 4), (6, 12), (1, 0))  # coarse starts kept, and the cycles each goes through
+_SAME = 1e-9  # relative difference of energies
 _FEW_NODES = 10  # per cluster: where a cycle on the coarse graph ends
+_RUNGS = (0.3, 3.0, 10.0)  # weights of a ladder: a large weight holds every node where it is, so fits climb up to it
+_STEPS_PER_DECADE = 2
+_MOST_STEPS = 8
+_LADDER_NODES = 1 << 16  # the ladder leans on a graph of so many nodes at most
 _CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
 MANY_LINKS = 4_000_000
 _STEPS_PER_CYCLE = 5  # a fit that may take so many steps may take one cycle
@@ -37,6 +43,23 @@ class Opening:
 
     hierarchy: Hierarchy
     labels: list[IntArray]
+
+
+_Entrant = tuple[float, int, Opening, IntArray]
+"""A start in a race: its energy, its number (it breaks ties), where it lives, its labels."""
+
+
+@dataclass(frozen=True)
+class _Climber:
+    """Labels of one level of an opening on their way from a small weight to the wanted one."""
+
+    opening: Opening
+    depth: int
+    labels: IntArray
+
+    @property
+    def level(self) -> Level:
+        return self.opening.hierarchy.levels[self.depth]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +86,7 @@ class NCutProblem(Problem):
     is_refined: bool = True
     seed: int = 0
     _known: dict[str, float] = field(default_factory=dict, repr=False)
+    _raced: dict[float, _Climber] = field(default_factory=dict, repr=False)  # by weight: winners of the coarse race
 
     def fit_weights(
         self,
@@ -71,9 +95,9 @@ class NCutProblem(Problem):
         state: State | None = None,
         settings: Settings | None = None,
     ) -> FitResult:
-        """Fit at a weight per cluster, from labels and from the openings, whichever is lower."""
+        """Fit at a weight per cluster and attribute, from labels and from the openings, whichever is lower."""
         settings = settings or self.settings
-        energy = CutEnergy(self.fairness, weights, self.sweep.n_threads)
+        energy = CutEnergy(*self.fairness.weighted(weights), self.sweep.n_threads)
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
         if settings.assignments == "soft" and weights.any() and self.sweep.n_groups > 1:
@@ -99,17 +123,48 @@ class NCutProblem(Problem):
             hard = parameters if parameters.ndim == 1 else parameters.argmax(axis=1)
             tried.append(np.ascontiguousarray(hard, dtype=np.int32))
         # Openings do not know which cluster is which: with unequal weights only labels do.
-        if not len(tried) or (energy.weight == energy.weight[0]).all():
-            for opening, labels in self._promoted(energy, random_state):
-                tried.append(descend(opening.hierarchy, energy, labels, random_state))
+        if self.openings and (not len(tried) or energy.is_alike):
+            tried.append(self._opened(energy, random_state))
         if len(parameters) and len(tried) > 1 and self.is_refined:
             # The given labels suit another weight: they get a chance to adapt before they are compared.
             tried[0] = cycle(self.level, energy, tried[0], self._coarse_size, random_state)
         return min(tried, key=lambda labels: energy.value(self.level, labels))
 
-    def _promoted(self, energy: CutEnergy, random_state: np.random.RandomState) -> list[tuple[Opening, IntArray]]:
-        """The best coarse starts at this weight: all are moved once, some go through cycles, few are returned."""
-        ranked: list[tuple[float, int, Opening, IntArray]] = []
+    def _opened(self, energy: CutEnergy, random_state: np.random.RandomState) -> IntArray:
+        """Races at several weights, whose winners climb to the wanted one; the best of them, on the whole graph."""
+        wanted = float(energy.weight[0])
+        rungs = [rung for rung in _RUNGS if rung < wanted] if self.is_refined else []
+        if len(rungs) < len(_RUNGS):
+            rungs.append(wanted)
+        climbers = [self._climb(rung, energy, random_state) for rung in rungs]
+        best = min(climbers, key=lambda climber: energy.value(climber.level, climber.labels))
+        return descend(best.opening.hierarchy, energy, best.labels, random_state, best.depth)
+
+    def _climb(self, weight: float, energy: CutEnergy, random_state: np.random.RandomState) -> _Climber:
+        """From the winner at a small weight to labels at the wanted one: a cycle per step of the weight."""
+        if weight not in self._raced:
+            # A seed of its own: what a race finds must not depend on what was fitted before.
+            self._raced[weight] = self._race(
+                replace(energy, weight=np.full(energy.n_clusters, weight)), np.random.RandomState(self.seed)
+            )
+        found = self._raced[weight]
+        labels = found.labels
+        for step in _steps(weight, float(energy.weight[0])):
+            on_the_way = replace(energy, weight=np.full(energy.n_clusters, step))
+            labels = cycle(found.level, on_the_way, labels, self._coarse_size, random_state)
+        return replace(found, labels=labels)
+
+    def _race(self, energy: CutEnergy, random_state: np.random.RandomState) -> _Climber:
+        """The best coarse start at this weight, taken down to where a ladder can lean."""
+        opening, labels = self._promoted(energy, random_state)
+        levels = opening.hierarchy.levels
+        depth = next((i for i, level in enumerate(levels) if level.graph.n_nodes <= _LADDER_NODES), len(levels) - 1)
+        labels = descend(opening.hierarchy, energy, labels, random_state, len(levels) - 1, depth)
+        return _Climber(opening, depth, labels)
+
+    def _promoted(self, energy: CutEnergy, random_state: np.random.RandomState) -> tuple[Opening, IntArray]:
+        """The best coarse start at this weight: all are moved once, some go through cycles, one is returned."""
+        ranked: list[_Entrant] = []
         for opening in self.openings:
             coarsest = opening.hierarchy.coarsest
             for start in opening.labels:
@@ -117,14 +172,15 @@ class NCutProblem(Problem):
                 energy.move(coarsest, labels, random_state, energy.value(coarsest, labels))
                 ranked.append((energy.value(coarsest, labels), len(ranked), opening, labels))
         for n_kept, n_cycles in _RACE if self.is_refined else _RACE[-1:]:
-            ranked = sorted(ranked)[:n_kept]
+            ranked = _best_distinct(ranked, n_kept)
             for i, (value, number, opening, labels) in enumerate(ranked):
                 coarsest = opening.hierarchy.coarsest
                 for _ in range(n_cycles):
                     labels = cycle(coarsest, energy, labels, _FEW_NODES * energy.n_clusters, random_state)
                     value = energy.value(coarsest, labels)
                 ranked[i] = (value, number, opening, labels)
-        return [(opening, labels) for _, _, opening, labels in ranked]
+        _, _, opening, labels = ranked[0]
+        return opening, labels
 
     def _descend(
         self, energy: CutEnergy, labels: IntArray, settings: Settings, random_state: np.random.RandomState
@@ -143,11 +199,11 @@ class NCutProblem(Problem):
         if self.is_refined and len(energy.weight) > 1:
             labels, reason = self._cycles(energy, labels, history, settings, random_state)
         state = self._hold(labels)
-        masses = energy.masses(self.level, labels)
+        masses = energy.cell_masses(self.level, labels)
         value = energy.cut(self.level, labels)
         return FitResult(
-            self.sweep.layout.to_visiting_order(labels), labels, state, masses, value, energy.value(self.level, labels),
-            np.array(history), len(history), n_sweeps, reason,
+            self.sweep.layout.to_visiting_order(labels), labels, state, masses, value, history[-1], np.array(history),
+            len(history), n_sweeps, reason,
         )  # fmt: skip
 
     def _cycles(
@@ -181,7 +237,7 @@ class NCutProblem(Problem):
         if settings.on_iteration is not None:
             say = settings.on_iteration
             settings = replace(settings, on_iteration=lambda n_iter, value: say(n_iter, value / unit))
-        found = fit_once(objective, self.sweep, self.fairness, energy.weight * unit, self.solver, labels, settings)
+        found = fit_once(objective, self.sweep, energy.fairness, energy.weight * unit, self.solver, labels, settings)
         return replace(
             found,
             objective=found.objective / unit,
@@ -209,11 +265,28 @@ class NCutProblem(Problem):
         return max(COARSE, _NODES_PER_CLUSTER * self.sweep.n_clusters)
 
 
-def open_graph(level: Level, n_clusters: int, target: FloatArray, random_state: np.random.RandomState) -> Opening:
+def _best_distinct(ranked: list[_Entrant], n_kept: int) -> list[_Entrant]:
+    """The best, each energy once: K-means often ends with the same clusters, and one of them is enough."""
+    kept: list[_Entrant] = []
+    for entrant in sorted(ranked):
+        if not kept or entrant[0] - kept[-1][0] > _SAME * abs(kept[-1][0]):
+            kept.append(entrant)
+    return kept[:n_kept]
+
+
+def _steps(weight: float, wanted: float) -> FloatArray:
+    """Weights from one to another, the first left out."""
+    if weight >= wanted:
+        return np.zeros(0)
+    n_steps = min(int(np.ceil(_STEPS_PER_DECADE * np.log10(wanted / weight))), _MOST_STEPS)
+    return np.geomspace(weight, wanted, n_steps + 1)[1:]
+
+
+def open_graph(level: Level, n_clusters: int, fairness: Representation, random_state: np.random.RandomState) -> Opening:
     """Shrink the graph and make starts from its plain and its fair spectral embedding."""
     size = max(COARSE, _NODES_PER_CLUSTER * n_clusters)
-    hierarchy, _ = coarsen(level, len(target), size, heaviest_node(level, n_clusters), random_state)
+    hierarchy, _ = coarsen(level, fairness.membership, size, heaviest_node(level, n_clusters), random_state)
     labels = start_labels(hierarchy.coarsest, n_clusters, None, _STARTS, random_state)
-    if len(target) > 1:
-        labels += start_labels(hierarchy.coarsest, n_clusters, target, _STARTS, random_state)
+    if len(fairness.membership) > 1:
+        labels += start_labels(hierarchy.coarsest, n_clusters, fairness, _STARTS, random_state)
     return Opening(hierarchy, labels)

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from ._typing import FloatArray, IntArray
+from .fairness import Representation
 from .multilevel import Level
 
 _DENSE_UP_TO = 400  # nodes: below it all eigenvectors are found at once
@@ -23,7 +24,7 @@ _TOLERANCE = 1e-4
 def embedding(
     level: Level,
     n_vectors: int,
-    target: FloatArray | None,
+    fairness: Representation | None,
     random_state: np.random.RandomState,
     *,
     normalized: bool = True,
@@ -36,7 +37,7 @@ def embedding(
     level : Level
     n_vectors : int
         How many.
-    target : ndarray of shape (n_groups,) or None
+    fairness : Representation or None
         Wanted shares: the fair embedding. None: the plain one.
     random_state : RandomState
         Where Lanczos starts.
@@ -62,21 +63,24 @@ def embedding(
         # The spectrum of D − W is in [0, 2 max d]: turned round, its beginning comes last.
         matrix = affinity + sparse.diags_array(2.0 * degree.max() - degree)
     constraints = None
-    if target is not None and len(target) > 1:
-        masses = level.node_masses(len(target))
-        unfair = (masses - masses.sum(axis=1, keepdims=True) * target)[:, :-1] * root[:, None]
-        constraints = _basis(unfair)
+    if fairness is not None:
+        unfair = fairness.imbalance(level.node_masses(fairness.membership)) * root[:, None]
+        constraints = _basis(unfair) if unfair.shape[1] else None
     vectors = _leading(matrix, constraints, n_vectors, random_state, tolerance)
     return vectors * root[:, None]
 
 
 def start_labels(
-    level: Level, n_clusters: int, target: FloatArray | None, n_starts: int, random_state: np.random.RandomState
+    level: Level,
+    n_clusters: int,
+    fairness: Representation | None,
+    n_starts: int,
+    random_state: np.random.RandomState,
 ) -> list[IntArray]:
     """Labels from K-means on an embedding, degrees as weights (then K-means is a relaxed Ncut), several times."""
     # One thread: sums in another order would end in other labels, and the level is small.
     with threadpool_limits(limits=1):
-        rows = embedding(level, n_clusters, target, random_state)
+        rows = embedding(level, n_clusters, fairness, random_state)
         weights = np.where(level.graph.degree > 0, level.graph.degree, np.finfo(float).tiny ** 0.25)
         labels = []
         for _ in range(n_starts):

@@ -15,7 +15,12 @@ from ._core import kernels
 from ._typing import FloatArray, IntArray
 from .layout import BLOCK, Layout, build_layout
 
-_CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
+_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off is near enough
+_MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
+
+_RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
+
+_FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 
 
 @dataclass(frozen=True)
@@ -124,16 +129,28 @@ class InMemorySweep:
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
         cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
-        self._stride = np.maximum(cell_blocks * BLOCK // _CURVATURE_POINTS, 1).astype(np.int64)
+        per_cell = max(_CURVATURE_POINTS * min(layout.n_cells, _MANY_CELLS) // layout.n_cells, BLOCK)
+        self._stride = np.maximum(cell_blocks * BLOCK // per_cell, 1).astype(np.int64)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
-        """Every step-th point in visiting order: a sample with the data's group shares. Also its rows of X."""
-        rows = self.layout.order[::step]
-        weights = None if self.weights is None else np.ascontiguousarray(self.weights[::step])
-        layout = build_layout(self.layout.cells[::step], self.n_groups)
+        """Every step-th point in visiting order: a sample with the data's group shares. Also its rows of X.
+
+        Of a rare cell more points are kept, with smaller weights: a few people more or less in a cluster must not
+        decide whether it looks fair.
+        """
+        cells = self.layout.cells
+        steps = np.clip(np.bincount(cells) // (_RARE * self.n_clusters), 1, step)
+        if (steps == step).all():
+            kept = np.arange(0, len(cells), step)
+            weights = None if self.weights is None else self.weights[kept]
+        else:
+            kept = np.flatnonzero(_rank(cells) % steps[cells] == 0)
+            weights = np.ones(len(kept)) if self.weights is None else self.weights[kept]
+            weights = weights * (_factors(cells, self.weights, kept, weights) * (len(kept) / len(cells)))[cells[kept]]
+        layout = build_layout(cells[kept], self.n_groups)
         # The sample's rows come in visiting order; its own layout sorts them anew.
         weights = None if weights is None else layout.to_visiting_order(weights)
-        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), rows
+        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), self.layout.order[kept]
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""
@@ -174,10 +191,42 @@ class InMemorySweep:
         weight = masses.sum(axis=1)
         grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
         pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+        pairs += _faint(pairs, masses)
         table = -pairs
         diagonal = np.arange(self.n_clusters)
         table[:, diagonal, diagonal] = pairs.sum(axis=2)
         return table
+
+
+def _rank(cells: IntArray) -> IntArray:
+    """How many points of its cell come before each point."""
+    order = np.argsort(cells, kind="stable")
+    first = np.cumsum(np.bincount(cells)) - np.bincount(cells)
+    rank = np.empty(len(cells), dtype=np.int64)
+    rank[order] = np.arange(len(cells)) - first[cells[order]]
+    return rank
+
+
+def _factors(cells: IntArray, weights: FloatArray | None, kept: IntArray, kept_weights: FloatArray) -> FloatArray:
+    """What the kept points of each cell must be multiplied by to weigh as much as all of them."""
+    whole = np.bincount(cells, weights=weights).astype(float)
+    part = np.bincount(cells[kept], weights=kept_weights, minlength=len(whole))
+    return np.divide(whole, part, out=np.zeros_like(whole), where=part > 0)
+
+
+def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:
+    """What the kernels leave out: points that give next to nothing to a cluster, Σ s_k s_l over them.
+
+    All a cluster has of a group may be such crumbs. They are then its mass, s_k(1 − s_k) = s_k, and the others hold
+    the points behind them.
+    """
+    weight = masses.sum(axis=1, keepdims=True)
+    missing = np.where(masses < _FAINT * weight, np.maximum(masses - pairs.sum(axis=2), 0.0), 0.0)
+    rest = np.maximum(weight - masses, np.finfo(float).tiny)
+    crumbs = (missing / rest)[:, :, None] * masses[:, None, :]
+    diagonal = np.arange(masses.shape[1])
+    crumbs[:, diagonal, diagonal] = 0.0
+    return crumbs + crumbs.transpose(0, 2, 1)
 
 
 def _table(values: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from .. import checks
 from .._typing import FloatArray
+from ..fairness import one_attribute
 from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
 from ..metrics import ncut_objective
 from ..multilevel import Level
@@ -122,11 +123,11 @@ class FairSpectral(Baseline):
         groups = encode_column(sensitive_features, n_samples)
         random_state = check_random_state(self.random_state)
         W = check_affinity(X) if is_graph else self._neighbors(X, n_clusters, n_neighbors)
-        target = None if groups.n_groups == 1 else groups.target
+        fairness = None if groups.n_groups == 1 else one_attribute(groups.target)
         # One thread: sums in another order would end in other labels.
         with threadpool_limits(limits=1):
             self.embedding_ = embedding(
-                Level(to_graph(W), groups.codes, None), n_clusters, target, random_state,
+                Level(to_graph(W), groups.codes, None), n_clusters, fairness, random_state,
                 normalized=bool(self.normalized), tolerance=_TOLERANCE,
             )  # fmt: skip
             means = KMeans(min(n_clusters, _n_distinct(self.embedding_)), n_init=n_init, random_state=random_state)

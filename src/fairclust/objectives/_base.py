@@ -59,3 +59,16 @@ class Relaxed(Protocol):
     def relaxed(self) -> Objective | None:
         """Return the objective with parameters anywhere in space; None where that is what they are already."""
         ...
+
+
+@runtime_checkable
+class Leading(Protocol):
+    """An objective whose parameters may run ahead of the labels, because what that costs is known: means."""
+
+    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
+        """Return the parameters that lie ``reach`` times the way from old to new beyond new."""
+        ...
+
+    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
+        """How much more labels cost at these parameters than at their own."""
+        ...

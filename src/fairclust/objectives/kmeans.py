@@ -57,6 +57,14 @@ class KMeansObjective:
         moved = ((new.astype(float) - old.astype(float)) ** 2).sum(axis=1)
         return answer.cost - float(answer.masses.sum(axis=1) @ moved)
 
+    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
+        """Go on from old to new, and a share of that way farther."""
+        return np.ascontiguousarray(new + reach * (new - old), dtype=self.X.dtype)
+
+    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
+        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
+        return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
+
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on some rows only."""
         weights = None if self._weights is None else self._weights[rows]

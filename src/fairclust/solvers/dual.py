@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import FloatArray
-from ..sweep import Answer, State, Sweep
+from ..sweep import Answer, HardAnswer, State, Sweep
 from ._base import FairnessTerm, Solution
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
@@ -33,20 +33,22 @@ _SHORT_COLD = 0.3  # the same, in a cold start
 _FAR = 15.0  # a warm start whose first step is longer starts cold instead
 _HALVINGS = 6
 _WEIGHT_GROWTH = 10.0
+_PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
+_COOLING = 3.0
+_MOST_COOLINGS = 8
 _SETTLING = 5  # most steps on hard masses
-_LARGEST_LOSS = (
-    0.75  # no cluster may lose more of its mass in one step or one cooling: small fair clusters would vanish
-)
+_LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Where a descent ended: the state, and masses and curvature at its last answer."""
+    """Where a descent ended: the state, and masses, curvature and relaxed energy at its last answer."""
 
     state: State
     masses: FloatArray
     curvature: FloatArray
+    energy: float
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,7 @@ class Dual:
             cooler = self._descend(sweep, fairness, weight, State(scale, state.price * scale), floor=floor)
             assert found is not None
             assert cooler is not None
-            # A large weight can make it pay to let a cluster vanish: its last points would be few and unfair.
-            if (cooler.masses.sum(axis=1) < (1.0 - _LARGEST_LOSS) * found.masses.sum(axis=1)).any():
+            if _is_lost(cooler, found):
                 break
             found, state = cooler, cooler.state
         assert found is not None
@@ -113,21 +114,41 @@ class Dual:
     def _settle(
         self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, found: _Found, to_beat: float
     ) -> Solution:
-        """Take the hard labels; while their energy does not beat, Newton steps on their own masses.
+        """Take the hard labels, and see that they keep what the soft assignments promise.
 
-        With a large weight a few points decide: what the soft masses promise the labels must keep.
+        Where points are few or alike, all of them are a little soft before one changes its label: it must be cooler.
+        With a large weight a few points decide: Newton steps on the labels' own masses, while they do not beat.
         """
+        found, hard, energy = self._keep(sweep, fairness, weight, found)
         price, scale = found.state.price, found.state.scale
-        hard = sweep.assign(price)
-        energy = hard.cost + float(weight @ fairness.value(hard.masses))
         for _ in range(_SETTLING):
             if energy < to_beat:
                 return Solution(State(scale, price * scale), hard=hard)
             step, _ = _newton(hard.masses, found.curvature, price, scale, fairness, weight)
             price = price + step
-            hard = sweep.assign(price)
-            energy = hard.cost + float(weight @ fairness.value(hard.masses))
+            hard, energy = _label(sweep, price, fairness, weight)
         return Solution(found.state)
+
+    def _keep(
+        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, found: _Found
+    ) -> tuple[_Found, HardAnswer, float]:
+        """Cool until the hard labels keep what the soft assignments promise; also return those labels' energy."""
+        hard, energy = _label(sweep, found.state.price, fairness, weight)
+        best, lowest, cooler, n_coolings = found, energy, found, 0
+        while energy > cooler.energy + _PROMISE * abs(cooler.energy) and n_coolings < _MOST_COOLINGS:
+            scale = _COOLING * cooler.state.scale
+            last, n_coolings = cooler, n_coolings + 1
+            tried = self._descend(sweep, fairness, weight, State(scale, last.state.price * scale))
+            assert tried is not None
+            if _is_lost(tried, last):
+                break
+            cooler = tried
+            hard, energy = _label(sweep, cooler.state.price, fairness, weight)
+            if energy < lowest:
+                best, lowest = cooler, energy
+        if best is not cooler:
+            hard, energy = _label(sweep, best.state.price, fairness, weight)
+        return best, hard, energy
 
     def _descend(
         self,
@@ -149,7 +170,7 @@ class Dual:
             if length > longest:
                 return None
             if length < short or fall <= self.tol * abs(answer.cost):
-                price = price + step
+                price = price + step * min(1.0, short / max(length, 1e-300))
                 break
             share = min(1.0, _TRUSTED / length)
             for _ in range(_HALVINGS):
@@ -167,7 +188,19 @@ class Dual:
                 break
             price, answer, energy = tried, reply, reached
         assert answer.curvature is not None
-        return _Found(State(scale, price * scale), answer.masses, answer.curvature)
+        relaxed = answer.cost + float(weight @ fairness.value(answer.masses))
+        return _Found(State(scale, price * scale), answer.masses, answer.curvature, relaxed)
+
+
+def _is_lost(cooler: _Found, found: _Found) -> bool:
+    """Whether a cluster all but vanished. A large weight can make that pay: its last points would be few and unfair."""
+    return bool((cooler.masses.sum(axis=1) < (1.0 - _LARGEST_LOSS) * found.masses.sum(axis=1)).any())
+
+
+def _label(sweep: Sweep, price: FloatArray, fairness: FairnessTerm, weight: FloatArray) -> tuple[HardAnswer, float]:
+    """The hard labels of these prices, and their energy at these point costs."""
+    hard = sweep.assign(price)
+    return hard, hard.cost + float(weight @ fairness.value(hard.masses))
 
 
 def _growing(weight: FloatArray, first: float) -> list[FloatArray]:
@@ -193,17 +226,26 @@ def _newton(
     fairness: FairnessTerm,
     weight: FloatArray,
 ) -> tuple[FloatArray, float]:
-    """Newton's step for the prices, and twice the fall of E_τ that it promises."""
+    """Newton's step for the prices, and twice the fall of E_τ that it promises. Solved in the columns' space."""
     assert curvature is not None
-    n_clusters, n_groups = price.shape
-    want = weight[:, None] * fairness.slope(masses) - price
-    H = curvature * scale  # (groups, clusters, clusters)
-    bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, groups, groups)
-    system = np.einsum("kij,jkl->kilj", bend, H).reshape(n_clusters * n_groups, -1)
+    M = fairness.membership  # (cells, columns)
+    n_clusters, (n_cells, n_columns) = len(price), M.shape
+    want = weight[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
+    H = curvature * scale  # (cells, clusters, clusters)
+    bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
+    # How column masses of cluster k respond to column prices of cluster l: Σ_c M_ci M_cj H_ckl, as (k, i, j, l).
+    pairs = (M[:, :, None] * M[:, None, :]).reshape(n_cells, -1)
+    response = (pairs.T @ H.reshape(n_cells, -1)).reshape(n_columns, n_columns, n_clusters, n_clusters)
+    product = bend @ response.transpose(2, 0, 1, 3).reshape(n_clusters, n_columns, -1)
+    product = product.reshape(n_clusters, n_columns, n_columns, n_clusters)  # (k, i, j, l)
+    system = product.transpose(0, 1, 3, 2).reshape(n_clusters * n_columns, -1)
     system[np.diag_indices_from(system)] += 1.0
     try:
-        step = np.linalg.solve(system, want.ravel()).reshape(want.shape)
+        with np.errstate(invalid="ignore"):
+            step = np.linalg.solve(system, want.ravel()).reshape(want.shape) @ M.T
     except np.linalg.LinAlgError:  # a group vanished from a cluster: no step is to be trusted
         return np.zeros_like(price), 0.0
-    lost = np.einsum("jkl,lj->kj", H, step)  # −Δmasses
-    return step, float((want * lost).sum())
+    if not np.isfinite(step).all():
+        return np.zeros_like(price), 0.0
+    lost = np.einsum("ckl,lc->kc", H, step)  # −Δmasses
+    return step, float((want @ M.T * lost).sum())
