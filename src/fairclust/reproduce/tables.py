@@ -393,7 +393,7 @@ def _algorithm_here(line: Line) -> str:
     energies = [r["objective"] + weight * r["fairness_error"] for r in (ours, *line.bound)]
     if energies[0] < min(energies[1:]) * (1 - 1e-6):
         gain = 100 * (1 - energies[0] / min(energies[1:]))
-        text += f", {gain:.1f} % lower in energy than its best: a matter of the optimiser and its starts"
+        text += f", {gain:.1f} % lower in energy than its best"
     return text
 
 
