@@ -253,7 +253,7 @@ def _collect(
         fairness_errors=errors[chosen],
         max_fairness_errors=np.array([problem.fairness.value(one).max() for one in masses]),
         balances=np.array([cluster_balances(one).min() for one in masses]),
-        labels=np.array([problem.sweep.layout.to_user_order(fits[i].result.labels) for i in chosen]),
+        labels=np.array([problem.sweep.user_labels(fits[i].result.labels) for i in chosen]),
         proportions=np.divide(masses, sizes[:, :, None], out=np.zeros_like(masses), where=sizes[:, :, None] > 0),
         sizes=sizes,
         group_names=names,

@@ -7,15 +7,15 @@ so is the answer. Out-of-core and distributed data answer the same question in o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ._core import kernels
 from ._typing import FloatArray, IntArray
-from .layout import BLOCK, Layout, build_layout
+from .layout import BLOCK, Layout, build_layout, every_nth_of_each
 
-_CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
+CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 
@@ -87,6 +87,48 @@ class Sweep(Protocol):
         ...
 
 
+class DataSweep(Sweep, Protocol):
+    """A sweep with data behind it: what the outer loop and the searches need beside the answers.
+
+    Labels are an array in visiting order where the data are in memory. Elsewhere they are a short record of the rule
+    that makes them; nobody but the objective looks inside.
+    """
+
+    n_sweeps: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of points."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """Weight of all points."""
+        ...
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        ...
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether there are sample weights."""
+        ...
+
+    def last_labels(self) -> Any:
+        """Labels of the last call of :meth:`assign`, to keep."""
+        ...
+
+    def user_labels(self, labels: Any) -> Any:
+        """Labels as the user gets them: one per row, in the user's order."""
+        ...
+
+    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
+        """A sample with the groups' own shares, of about every step-th point. Also its rows of X."""
+        ...
+
+
 class InMemorySweep:
     """Answers from point costs held in memory.
 
@@ -119,23 +161,38 @@ class InMemorySweep:
         self.n_clusters = n_clusters
         self.n_groups = layout.n_cells
         self.weights = weights
+        self.is_weighted = weights is not None
         self.n_threads = n_threads
+        self.n_samples = layout.n_samples
         self.total = float(layout.n_samples if weights is None else weights.sum())
         self.excess = np.zeros((layout.n_blocks, n_clusters, BLOCK), dtype=np.float32)
         self.base_cost = 0.0
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
         cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
-        self._stride = np.maximum(cell_blocks * BLOCK // _CURVATURE_POINTS, 1).astype(np.int64)
+        self._stride = np.maximum(cell_blocks * BLOCK // CURVATURE_POINTS, 1).astype(np.int64)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
-        """Every step-th point in visiting order: a sample with the data's group shares. Also its rows of X."""
-        rows = self.layout.order[::step]
-        weights = None if self.weights is None else np.ascontiguousarray(self.weights[::step])
-        layout = build_layout(self.layout.cells[::step], self.n_groups)
-        # The sample's rows come in visiting order; its own layout sorts them anew.
+        """Every step-th point of each group: a sample with the data's group shares. Also its rows of X."""
+        cells = self.layout.to_user_order(self.layout.cells)
+        rows = every_nth_of_each(cells, self.n_groups, step)
+        layout = build_layout(cells[rows], self.n_groups)
+        weights = None if self.weights is None else self.layout.to_user_order(self.weights)[rows]
         weights = None if weights is None else layout.to_visiting_order(weights)
         return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), rows
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        return np.bincount(self.layout.cells, weights=self.weights, minlength=self.n_groups)[None].astype(float)
+
+    def last_labels(self) -> IntArray:
+        """A copy of the labels."""
+        return self.labels.copy()
+
+    def user_labels(self, labels: IntArray) -> IntArray:
+        """Labels in the user's order."""
+        return self.layout.to_user_order(labels)
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""
@@ -148,7 +205,7 @@ class InMemorySweep:
             masses=masses.T,
             cost=self.base_cost + cost,
             log_partition=log_partition - state.scale * self.base_cost,
-            curvature=self._laplacian(pairs, masses, sampled) if curvature else None,
+            curvature=laplacian(pairs, masses, sampled) if curvature else None,
         )
 
     def assign(self, price: FloatArray, gaps: FloatArray | None = None) -> HardAnswer:
@@ -171,16 +228,25 @@ class InMemorySweep:
         kernels.soft_rows(self.plan, self.excess, state.scale, _table(state.pull), rows, self.n_threads)
         return rows
 
-    def _laplacian(self, pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
-        """Turn Σ s_k s_l over the sampled blocks (upper triangle) into −∂masses/∂pull of all points."""
-        weight = masses.sum(axis=1)
-        grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
-        pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
-        pairs += _faint(pairs, masses)
-        table = -pairs
-        diagonal = np.arange(self.n_clusters)
-        table[:, diagonal, diagonal] = pairs.sum(axis=2)
-        return table
+
+def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
+    """Turn Σ s_k s_l over the sampled blocks (upper triangle) into −∂masses/∂pull of all points.
+
+    ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
+    """
+    weight = masses.sum(axis=1)
+    grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
+    pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+    pairs += _faint(pairs, masses)
+    table = -pairs
+    diagonal = np.arange(masses.shape[1])
+    table[:, diagonal, diagonal] = pairs.sum(axis=2)
+    return table
+
+
+def same_labels(one: Any, other: Any) -> bool:
+    """Whether two labellings of the same points are the same."""
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
 
 
 def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:

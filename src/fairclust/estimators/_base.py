@@ -126,19 +126,20 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return GoalAim(
                 Bounds(fairness, *checks.check_bounds(self.bounds, groups.names, groups.target)), groups.names
             )
-        exactly = self.max_fairness_error == 0 and problem.sweep.weights is None
+        exactly = self.max_fairness_error == 0 and not problem.sweep.is_weighted
         return GoalAim(MaxFairnessError(fairness, self.max_fairness_error), groups.names, exactly)
 
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Single moves, where they are wanted, possible, and do not cost the goal."""
         wanted = aim.is_goal if self.polish == "auto" else bool(self.polish)
-        small = problem.sweep.layout.n_samples <= _LARGEST_POLISHED or self.polish is True
+        small = problem.sweep.n_samples <= _LARGEST_POLISHED or self.polish is True
         objective = problem.objective
-        if not isinstance(objective, Polishable) or problem.sweep.weights is not None or self.assignments == "soft":
+        sweep = problem.sweep
+        if not isinstance(objective, Polishable) or sweep.is_weighted or self.assignments == "soft":
             return fit, False
-        if not wanted or not small or not aim.may_be_polished:
+        if not wanted or not small or not aim.may_be_polished or not isinstance(sweep, InMemorySweep):
             return fit, False
-        result, is_optimal = polish(objective, problem.sweep, problem.fairness, fit.weights, fit.result)
+        result, is_optimal = polish(objective, sweep, problem.fairness, fit.weights, fit.result)
         polished = WeightedFit(result, fit.weights, fit.n_sweeps)
         if aim.is_goal and aim.is_met(problem, fit) and not aim.is_met(problem, polished):
             return fit, False
@@ -220,7 +221,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         result, masses = fit.result, fit.result.masses
         errors = problem.fairness.value(masses)
         sizes = masses.sum(axis=1, keepdims=True)
-        self.labels_ = problem.sweep.layout.to_user_order(result.labels)
+        self.labels_ = problem.sweep.user_labels(result.labels)
         self._store_parameters(result.parameters)
         self.prices_ = result.state.price
         self.temperature_ = 1.0 / result.state.scale

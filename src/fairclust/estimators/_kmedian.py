@@ -13,6 +13,7 @@ from .._typing import FloatArray, IntArray
 from ..groups import Groups
 from ..objectives.kmedian import CENTERS, METRICS, KMedianObjective
 from ..problem import Problem, WeightedFit
+from ..sweep import InMemorySweep
 from ._base import PrototypeClusterer
 
 
@@ -235,6 +236,7 @@ class FairKMedian(PrototypeClusterer):
     def _store_medoids(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
         """Store the exact medoids of the final labels; return the fit with its centres and objective theirs."""
         assert isinstance(problem.objective, KMedianObjective)
+        assert isinstance(problem.sweep, InMemorySweep)
         result = fit.result
         medoids = problem.objective.medoids(problem.sweep, result.labels)
         order = problem.sweep.layout.order
