@@ -75,6 +75,13 @@ def encode_groups(
     return Groups(codes, names, _target(target_proportions, names, mass))
 
 
+def make_groups(names: AnyArray, masses: FloatArray, target_proportions: Any = None) -> Groups:
+    """Groups of data that are not in memory: names, weight of each, target. No codes."""
+    if masses.sum() <= 0:
+        raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
+    return Groups(np.empty(0, dtype=np.int32), names, _target(target_proportions, names, masses))
+
+
 def encode_with_names(sensitive_features: Any, names: AnyArray, argument: str = "sensitive_features") -> IntArray:
     """Encode values by names that are known already; a value that is not among them is an error."""
     found, codes = _factorize(to_column(sensitive_features, argument), argument)

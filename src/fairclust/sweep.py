@@ -15,7 +15,7 @@ from ._core import kernels
 from ._typing import FloatArray, IntArray
 from .layout import BLOCK, Layout, build_layout, every_nth_of_each
 
-CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
+_CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 
@@ -170,7 +170,7 @@ class InMemorySweep:
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
         cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
-        self._stride = np.maximum(cell_blocks * BLOCK // CURVATURE_POINTS, 1).astype(np.int64)
+        self._stride = np.maximum(cell_blocks * BLOCK // _CURVATURE_POINTS, 1).astype(np.int64)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """Every step-th point of each group: a sample with the data's group shares. Also its rows of X."""

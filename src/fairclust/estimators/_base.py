@@ -22,7 +22,7 @@ from ..errors import (
     SlowKernelsWarning,
 )
 from ..fairness import KLFairness, cluster_balances
-from ..fitting import Settings
+from ..fitting import Settings, sampling_step
 from ..goals import Bounds, MaxFairnessError, MinBalance
 from ..groups import Groups, encode_groups, encode_with_names, to_column
 from ..layout import build_layout
@@ -30,6 +30,7 @@ from ..objectives import Objective
 from ..polishing import Polishable, polish
 from ..problem import Problem, WeightedFit
 from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
+from ..scaling import as_blocks, streamed_parts
 from ..search import Aim, CostAim, GoalAim, WeightAim
 from ..seeding import starting_centers
 from ..solvers import Bound, Dual, Solver
@@ -103,6 +104,10 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _path_start(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, FloatArray]:
         """The problem and the parameters that a path starts from: those of the best plain clustering."""
+        if as_blocks(X, self.n_clusters) is not None:
+            raise InvalidInputError(
+                "fairness_path needs X in memory. Pass an array, for example of a sample of the rows."
+            )
         problem, groups, starts = self._problem(X, sensitive_features, sample_weight)
         if len(starts) == 1:
             return problem, groups, starts[0]
@@ -160,6 +165,9 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if self.polish not in (True, False, "auto"):
             raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
         solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
+        blocks = as_blocks(X, self.n_clusters)
+        if blocks is not None:
+            return self._streamed_problem(blocks, sensitive_features, sample_weight, solver, settings)
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
         n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
         weights = (
@@ -182,6 +190,40 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         )
         problem = Problem(self._objective(X, weights), sweep, KLFairness(groups.target), solver, settings)
         return problem, groups, starts
+
+    def _streamed_problem(
+        self, blocks: Any, sensitive_features: Any, sample_weight: Any, solver: Solver, settings: Settings
+    ) -> tuple[Problem, Groups, list[FloatArray]]:
+        """The same for data in blocks, which are never in memory as a whole."""
+        self._check_streamed()
+        n_starts = self._n_starts()
+        parts = streamed_parts(
+            blocks,
+            sensitive_features,
+            sample_weight,
+            n_clusters=self.n_clusters,
+            target_proportions=self.target_proportions,
+            init=self.init,
+            n_starts=n_starts * CANDIDATES_PER_START if n_starts > 1 else 1,
+            random_state=check_random_state(self.random_state),
+            n_threads=checks.resolve_threads(self.n_jobs),
+            first_step=lambda sweep: sampling_step(sweep, solver, settings),
+        )
+        _say_if_slow()
+        self.n_features_in_ = parts.data.n_features
+        if blocks.feature_names is not None:
+            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        problem = Problem(parts.objective, parts.sweep, KLFairness(parts.groups.target), solver, settings)
+        return problem, parts.groups, parts.starts
+
+    def _check_streamed(self) -> None:
+        """Refuse what cannot be done block by block."""
+        raise InvalidInputError(
+            f"{type(self).__name__} needs X in memory: its objective cannot be computed block by block. "
+            "Pass an array, for example of a sample of the rows, or use FairKMeans."
+        )
 
     def _solver(self) -> Solver:
         checks.check_choice("solver", self.solver, ("dual", "bound"))

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import checks
 from .._typing import FloatArray
+from ..errors import InvalidInputError
 from ..objectives import KMeansObjective, Objective
 from ._base import PrototypeClusterer
 
@@ -172,3 +173,11 @@ class FairKMeans(PrototypeClusterer):
 
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
         return KMeansObjective(X, weights)
+
+    def _check_streamed(self) -> None:
+        goals = (self.min_balance, self.max_cost_increase, self.bounds)
+        if self.fairness_weight == "auto" and self.max_fairness_error == 0 and all(goal is None for goal in goals):
+            raise InvalidInputError(
+                "max_fairness_error=0 asks for exact counts, which needs X in memory. Ask for 0.0001, say, or pass an "
+                "array."
+            )

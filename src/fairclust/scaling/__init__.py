@@ -1,0 +1,20 @@
+"""Beyond memory and beyond one machine: the same fits from Parquet files, memory maps, blocks of arrays, and Dask.
+
+Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinary fitted estimator. See docs/scaling.md.
+"""
+
+from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
+from .sources import as_blocks, fits_in_memory, streamed_parts
+from .streaming import StreamedKMeans, StreamedSweep
+
+__all__ = [
+    "ArrayBlocks",
+    "Blocks",
+    "MemmapBlocks",
+    "ParquetBlocks",
+    "StreamedKMeans",
+    "StreamedSweep",
+    "as_blocks",
+    "fits_in_memory",
+    "streamed_parts",
+]
