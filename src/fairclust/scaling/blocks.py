@@ -18,6 +18,7 @@ from .. import checks
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..groups import to_column
+from .runners import Runner, Threads
 
 PANEL = 1 << 14  # rows that are worked on at once: their costs stay in a core's cache
 BLOCK_ROWS = 1 << 17
@@ -79,6 +80,10 @@ class Blocks(ABC):
     @abstractmethod
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """Blocks with the groups and weights that the user named, to be gone through many times in one order."""
+
+    def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
+        """Who works on the blocks: threads of this process."""
+        return Threads(self.open(sensitive_features, sample_weight), n_threads)
 
 
 @dataclass

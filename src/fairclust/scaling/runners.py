@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .._typing import IntArray
-from .blocks import Block
+
+if TYPE_CHECKING:
+    from .blocks import Block
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

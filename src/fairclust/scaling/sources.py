@@ -13,8 +13,8 @@ from .. import checks
 from .._typing import FloatArray
 from ..groups import Groups, make_groups
 from ..seeding import Init, sampled_rows, starting_centers
+from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks
-from .runners import Runner, Threads
 from .streaming import BlockData, StreamedKMeans, StreamedSweep, described
 
 _SHARE_OF_MEMORY = 0.5  # that a fit may take before a memory map is streamed
@@ -39,6 +39,8 @@ def as_blocks(X: Any, n_clusters: int = 1) -> Any:
     """
     if isinstance(X, Blocks):
         return X
+    if is_dask(X):
+        return DaskBlocks(X)
     if not isinstance(X, np.memmap) or X.ndim != 2:
         return None
     n_samples, n_features = X.shape
@@ -95,8 +97,7 @@ def streamed_parts(
     first_step : callable
         Tells which sample the fit will ask for first: one row in so many. Below 2: none.
     """
-    runner: Runner = Threads(X.open(sensitive_features, sample_weight), n_threads)
-    data = described(runner, n_threads)
+    data = described(X.runner(sensitive_features, sample_weight, n_threads), n_threads)
     n_clusters = checks.check_n_clusters(n_clusters, data.n_samples)
     names = np.array(["all"]) if data.names is None else data.names
     groups = make_groups(names, data.group_masses, target_proportions if data.names is not None else None)

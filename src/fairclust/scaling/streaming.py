@@ -71,7 +71,7 @@ class BlockData:
     @property
     def n_features(self) -> int:
         """Features."""
-        return self.parts[0].n_features
+        return next(part.n_features for part in self.parts if part.n_rows)
 
     @property
     def n_cells(self) -> int:
@@ -81,7 +81,7 @@ class BlockData:
     @property
     def is_weighted(self) -> bool:
         """Whether there are sample weights."""
-        return self.parts[0].is_weighted
+        return any(part.is_weighted for part in self.parts)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -131,7 +131,13 @@ class BlockData:
         first = np.cumsum([0, *(part.n_rows for part in self.parts)])
         before = np.cumsum(self.group_counts, axis=0) - self.group_counts
         jobs = [
-            Wanted(step, before[i], wanted[(wanted >= first[i]) & (wanted < first[i + 1])] - first[i], self.dtype)
+            Wanted(
+                step,
+                before[i],
+                wanted[(wanted >= first[i]) & (wanted < first[i + 1])] - first[i],
+                self.n_features,
+                self.dtype,
+            )
             for i in range(len(self.parts))
         ]
         found = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
@@ -180,31 +186,32 @@ def described(runner: Runner, n_threads: int) -> BlockData:
     else:
         known = {name: code for code, name in enumerate(names.tolist())}
         tables = [
-            np.array([known[name] for name in part.names.tolist()], dtype=np.int32)
+            np.array([known[name] for name in ([] if part.names is None else part.names.tolist())], dtype=np.int32)
             for part in parts
-            if part.names is not None
         ]
     return BlockData(runner, parts, names, tables, n_threads)
 
 
 def _check_alike(parts: Sequence[Description]) -> None:
-    first = 0
+    first, model = 0, next(part for part in parts if part.n_rows)
     for i, part in enumerate(parts):
+        if not part.n_rows:
+            continue
         if part.not_finite is not None:
             raise InvalidInputError(
                 f"X has NaN or infinite values, first in row {first + part.not_finite}. Fill them, or drop these rows."
             )
-        if part.n_features != parts[0].n_features:
+        if part.n_features != model.n_features:
             raise InvalidInputError(
-                f"block {i} has {part.n_features} features, the blocks before it {parts[0].n_features}."
+                f"block {i} has {part.n_features} features, the blocks before it {model.n_features}."
             )
-        if (part.names is None) != (parts[0].names is None):
+        if (part.names is None) != (model.names is None):
             raise InvalidInputError(f"block {i} {'lacks' if part.names is None else 'has'} groups, unlike block 0.")
         first += part.n_rows
 
 
 def _all_names(parts: Sequence[Description]) -> AnyArray | None:
-    names = [part.names for part in parts if part.names is not None]
+    names = [part.names for part in parts if part.names is not None and len(part.names)]
     if not names:
         return None
     seen = {name for part in names for name in part.tolist()}

@@ -45,7 +45,7 @@ class Description:
 
 def encode(values: AnyArray | None, n_rows: int) -> tuple[AnyArray | None, IntArray]:
     """Names and codes of one block's groups, the codes in as few bytes as possible."""
-    if values is None:
+    if values is None or not n_rows:
         return None, np.zeros(n_rows, dtype=np.uint8)
     groups = encode_groups(values)
     small = np.uint8 if groups.n_groups <= 256 else np.uint16 if groups.n_groups <= 65536 else np.int32
@@ -122,6 +122,7 @@ class Wanted:
     step: int
     before: IntArray  # rows of each group in earlier blocks
     rows: IntArray
+    n_features: int
     dtype: np.dtype[Any]
 
 
@@ -143,8 +144,9 @@ def collect(block: Block, table: IntArray, job: Wanted) -> Collected:
     codes = table[block.codes]
     n_cells = len(job.before)
     positions = every_nth_of_each(codes, n_cells, job.step, job.before) if job.step else np.empty(0, dtype=np.int64)
-    X: list[AnyArray] = []
-    rows: list[AnyArray] = []
+    nothing = np.empty((0, job.n_features), dtype=job.dtype)
+    X: list[AnyArray] = [nothing]
+    rows: list[AnyArray] = [nothing]
     weights: list[FloatArray] = []
     row_weights: list[FloatArray] = []
     first = 0
@@ -299,7 +301,7 @@ def hard_tables(block: Block, table: IntArray, job: HardJob) -> HardTables:
 
 def labels_of(block: Block, table: IntArray, job: HardJob) -> IntArray:
     """The labels of a block, in the user's order."""
-    found = []
+    found = [np.empty(0, dtype=np.int32)]
     for panel in _filled(block, table, job.costs):
         labels = np.empty(len(panel.X), dtype=np.int32)
         kernels.assign(panel.plan, panel.excess, panel.weights, job.price, labels, None, 1)
