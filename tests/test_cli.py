@@ -314,9 +314,65 @@ def test_target_is_reached(fairclust, people_csv):
     assert np.abs(shares - 0.5).max() < 0.02
 
 
-def test_several_sensitive_columns_make_a_group_of_each_combination(fairclust, people_csv):
-    summary = json.loads(fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--json").out)
-    assert summary["audit"]["group_names"][0] == "F / clerk"
+def test_several_sensitive_columns_are_each_balanced(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--json")
+    summary = json.loads(outcome.out)
+    audits = summary["audit"]["attributes"]
+    assert list(audits) == ["sex", "job"]
+    assert summary["audit"]["max_fairness_error"] == max(one["max_fairness_error"] for one in audits.values()) <= 0.01
+    assert summary["fairness_goal_met"]
+    shown = fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--report", "two.html")
+    assert "sex, job are each balanced by themselves" in shown.noted
+    page = Path("two.html").read_text(encoding="utf-8")
+    assert "composition-1" in page
+    assert "sensitive attributes" in page
+
+
+def test_audit_and_path_take_several_sensitive_columns(fairclust, people_csv):
+    assert fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--out", "labels.csv").code == 0
+    found = json.loads(fairclust("audit", "labels.csv", "--sensitive", "sex,job", "--json").out)
+    assert found["max_fairness_error"] <= 0.01
+    outcome = fairclust(
+        "path", people_csv, "--sensitive", "sex,job", "-k", "2", "--weights", "0,1000", "--report", "p.html"
+    )
+    assert outcome.code == 0
+    assert "The bars show" in Path("p.html").read_text(encoding="utf-8")
+
+
+def test_a_sensitive_column_of_numbers_is_cut_into_ranges(fairclust, people_csv):
+    summary = json.loads(fairclust("fit", people_csv, "--sensitive", "age", "-k", "2", "--bins", "age=3", "--json").out)
+    assert len(summary["audit"]["group_names"]) == 3
+    assert summary["audit"]["group_names"][0].startswith("under ")
+    assert "age is cut into 3 ranges" in " ".join(summary["remarks"])
+    wrong = fairclust("fit", people_csv, "--sensitive", "sex", "-k", "2", "--bins", "age=3")
+    assert wrong.code == 2
+    assert "--bins names 'age', which is not among the --sensitive columns" in wrong.noted
+
+
+@pytest.mark.parametrize(("policy", "n_groups"), [("own", 3), ("ignore", 2)])
+def test_rows_without_a_group_can_be_kept(fairclust, people_csv, tmp_path, policy, n_groups):
+    frame = people()
+    sexes = [None if i % 10 == 0 else sex for i, sex in enumerate(frame["sex"])]
+    frame.with_columns(sex=polars.Series(sexes)).write_csv(tmp_path / "gaps.csv")
+    assert fairclust("fit", "gaps.csv", *FIT).code == 2
+    outcome = fairclust("fit", "gaps.csv", *FIT, "--missing-groups", policy, "--json", "--out", "kept.csv")
+    summary = json.loads(outcome.out)
+    assert summary["n_rows_used"] == summary["n_rows"]
+    assert len(summary["audit"]["group_names"]) == n_groups
+    assert fairclust("fit", "gaps.csv", *FIT, "--missing-groups", "drop").code == 2
+
+
+def test_targets_of_several_columns_name_the_column(fairclust, people_csv):
+    target = ("--target", "sex=F=0.5,sex=M=0.5")
+    summary = json.loads(fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--json", *target).out)
+    assert summary["audit"]["attributes"]["sex"]["target_proportions"] == [0.5, 0.5]
+
+
+def test_intersections_make_a_group_of_each_combination(fairclust, people_csv):
+    summary = json.loads(
+        fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--intersections", "--json").out
+    )
+    assert summary["audit"]["group_names"][0] == "F & clerk"
     assert len(summary["audit"]["group_names"]) == 6
 
 

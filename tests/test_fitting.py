@@ -10,7 +10,7 @@ import pytest
 import oracles
 from cases import SOLVERS, people
 from fairclust import FairKMeans, fitting
-from fairclust.fairness import KLFairness
+from fairclust.fairness import one_attribute
 from fairclust.fitting import Settings, StopReason, fit_coarse_to_fine, fit_once
 from fairclust.layout import build_layout
 from fairclust.objectives import KMeansObjective
@@ -22,7 +22,7 @@ def parts_of(data):
     """Objective, sweep and fairness of some people."""
     names, codes = np.unique(data.groups, return_inverse=True)
     sweep = InMemorySweep(build_layout(codes.astype(np.int32), len(names)), len(data.init))
-    return KMeansObjective(data.X), sweep, KLFairness(np.bincount(codes) / len(codes))
+    return KMeansObjective(data.X), sweep, one_attribute(np.bincount(codes) / len(codes))
 
 
 def fit(data, solver=None, weight=None, settings=None, state=None):

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cases import KERNELS, people, using
 from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
 from fairclust.errors import InvalidInputError
-from fairclust.fairness import KLFairness
+from fairclust.fairness import one_attribute, representation
 from fairclust.graphs import affinity_from_edges, check_affinity, nearest_neighbors_graph, to_graph
 from fairclust.layout import build_layout
 from fairclust.multilevel import CutEnergy, Level, coarsen, cycle, heaviest_node
@@ -99,17 +99,36 @@ def test_sufficient_shift_makes_the_costs_an_upper_bound(seed):
             assert metrics.ncut_objective(W, labels) <= bound + 1e-9
 
 
+# Three cells: as one attribute, as two (the third cell does not count in the second), as groups that overlap.
+TERMS = [
+    pytest.param(one_attribute([0.2, 0.3, 0.5]), id="one attribute"),
+    pytest.param(
+        representation(
+            [(np.array([0.4, 0.6]), False), (np.array([0.5, 0.5]), False)],
+            np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]),
+        ),
+        id="two attributes",
+    ),
+    pytest.param(
+        representation([(np.array([0.6, 0.5]), True)], np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
+        id="overlapping groups",
+    ),
+    pytest.param(one_attribute([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]]), id="a target per cluster"),
+]
+
+
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("weight", [0.0, 2.0])
 @pytest.mark.parametrize("coarse", [False, True], ids=["points", "coarse nodes"])
-def test_moves_end_where_no_single_move_pays(kernels, weight, coarse):
+@pytest.mark.parametrize("fairness", TERMS)
+def test_moves_end_where_no_single_move_pays(kernels, weight, coarse, fairness):
     W, codes = random_graph(50)
     level = level_of(W, codes)
     if coarse:
-        hierarchy, _ = coarsen(level, 3, 30, np.inf, np.random.RandomState(0))
+        hierarchy, _ = coarsen(level, fairness.membership, 30, np.inf, np.random.RandomState(0))
         level = hierarchy.levels[1]
     n_nodes = level.graph.n_nodes
-    energy = CutEnergy(KLFairness(np.bincount(codes) / 50), np.full(3, weight))
+    energy = CutEnergy(*fairness.weighted(weight * np.linspace(0.5, 1.0, 3 * fairness.n_parts).reshape(3, -1)))
     labels = np.random.default_rng(0).integers(3, size=n_nodes).astype(np.int32)
     before = energy.value(level, labels)
     with using(kernels):
@@ -130,8 +149,8 @@ def test_numpy_graph_kernels_equal_the_compiled_ones(dtype):
     for kernels in (case.values[0] for case in KERNELS):
         with using(kernels):
             level = level_of(W, codes)
-            hierarchy, _ = coarsen(level, 3, 20, heaviest_node(level, 4), np.random.RandomState(0))
-            energy = CutEnergy(KLFairness(np.bincount(codes) / 200), np.full(4, 3.0))
+            hierarchy, _ = coarsen(level, np.eye(3), 20, heaviest_node(level, 4), np.random.RandomState(0))
+            energy = CutEnergy(one_attribute(np.bincount(codes) / 200), np.full(4, 3.0))
             labels = np.random.default_rng(0).integers(4, size=200).astype(np.int32)
             moved = cycle(level, energy, labels, 30, np.random.RandomState(1))
             results.append((hierarchy, moved))
@@ -141,12 +160,13 @@ def test_numpy_graph_kernels_equal_the_compiled_ones(dtype):
     assert np.array_equal(results[0][1], results[1][1])
 
 
-def test_energy_is_the_same_on_every_level():
+@pytest.mark.parametrize("fairness", TERMS)
+def test_energy_is_the_same_on_every_level(fairness):
     W, codes = random_graph(200)
     labels = np.random.default_rng(2).integers(3, size=200).astype(np.int32)
-    energy = CutEnergy(KLFairness(np.array([0.2, 0.3, 0.5])), np.full(3, 5.0))
+    energy = CutEnergy(fairness, np.full(3, 5.0))
     level = level_of(W, codes)
-    hierarchy, coarse = coarsen(level, 3, 40, np.inf, np.random.RandomState(0), labels)
+    hierarchy, coarse = coarsen(level, fairness.membership, 40, np.inf, np.random.RandomState(0), labels)
     assert hierarchy.coarsest.graph.n_nodes < 120
     assert energy.value(hierarchy.coarsest, coarse) == pytest.approx(energy.value(level, labels), rel=1e-9)
 
@@ -155,7 +175,7 @@ def test_fair_embedding_gives_every_group_its_share():
     W, codes = random_graph(700, isolated=False)
     level = level_of(W, codes)
     target = np.bincount(codes) / 700
-    rows = embedding(level, 4, target, np.random.RandomState(0))
+    rows = embedding(level, 4, one_attribute(target), np.random.RandomState(0))
     unfair = (np.eye(3)[codes] - target).T @ rows
     plain = (np.eye(3)[codes] - target).T @ embedding(level, 4, None, np.random.RandomState(0))
     assert abs(unfair).max() < 1e-6 * abs(plain).max()
@@ -175,7 +195,7 @@ def test_small_graphs_are_cut_as_well_as_by_brute_force(weight):
     target = np.bincount(codes) / 11
     model = FairNCut(2, affinity="precomputed", fairness_weight=weight, random_state=0)
     model.fit(W, sensitive_features=codes)
-    energy = CutEnergy(KLFairness(target), np.full(2, weight))
+    energy = CutEnergy(one_attribute(target), np.full(2, weight))
     level = level_of(W, codes)
     every = (np.array(labels, dtype=np.int32) for labels in itertools.product([0, 1], repeat=11))
     best = min(energy.value(level, labels) for labels in every if 0 < labels.sum() < 11)

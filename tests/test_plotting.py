@@ -85,3 +85,15 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"fairclust\[plot\]"):
         CompositionDisplay.from_predictions([0, 1], ["a", "b"])
+
+
+def test_one_of_several_attributes_is_drawn(blobs):
+    table = {"group": blobs.sensitive_features, "half": np.arange(len(blobs.data)) % 2}
+    fitted = FairKMeans(2, random_state=0).fit(blobs.data, sensitive_features=table)
+    display = CompositionDisplay.from_estimator(fitted, attribute="half")
+    assert display.proportions.shape == (2, 2)
+    np.testing.assert_allclose(display.proportions.sum(axis=1), 1.0)
+    same = CompositionDisplay.from_predictions(fitted.labels_, table, attribute="half")
+    np.testing.assert_allclose(same.proportions, display.proportions)
+    with pytest.raises(InvalidInputError, match="attribute=None, but one of 'group', 'half' is needed"):
+        CompositionDisplay.from_estimator(fitted)

@@ -7,7 +7,7 @@ import pytest
 
 import oracles
 from cases import people
-from fairclust.fairness import KLFairness
+from fairclust.fairness import one_attribute
 from fairclust.fitting import Settings, fit_once
 from fairclust.layout import build_layout
 from fairclust.objectives import KMeansObjective
@@ -17,7 +17,7 @@ from fairclust.sweep import InMemorySweep
 
 
 def test_penalty_of_a_move_is_the_change_of_the_weighted_errors():
-    fairness, weight = KLFairness(np.array([0.5, 0.3, 0.2])), np.array([10.0, 20.0])
+    fairness, weight = one_attribute(np.array([0.5, 0.3, 0.2])), np.array([10.0, 20.0])
     masses = np.array([[3.0, 2.0, 4.0], [5.0, 1.0, 1.0]])
     penalty = Penalty(fairness, weight, masses)
     before = weight @ fairness.value(masses)
@@ -32,7 +32,7 @@ def test_polishing_ends_where_no_single_move_pays(each_kernel, seed):
     data = people(60, n_clusters=3, seed=seed)
     codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
     sweep = InMemorySweep(build_layout(codes, 2), 3)
-    fairness, weight = KLFairness(np.bincount(codes) / 60), np.full(3, 30.0)
+    fairness, weight = one_attribute(np.bincount(codes) / 60), np.full(3, 30.0)
     objective = KMeansObjective(data.X)
     rough = fit_once(objective, sweep, fairness, weight, Dual(), data.init, Settings(max_iter=1))
     polished, is_done = polish(objective, sweep, fairness, weight, rough)
@@ -41,7 +41,7 @@ def test_polishing_ends_where_no_single_move_pays(each_kernel, seed):
     X, codes = data.X[sweep.layout.order], sweep.layout.cells
 
     def energy(labels):
-        errors = oracles.kl(fairness.target, oracles.masses_of(labels, codes, 3, 2))
+        errors = oracles.kl(fairness.parts[0].target, oracles.masses_of(labels, codes, 3, 2))
         return oracles.kmeans_objective(X, labels) + 30.0 * errors.sum()
 
     assert polished.energy == pytest.approx(energy(polished.labels), rel=1e-9)

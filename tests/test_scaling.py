@@ -150,11 +150,11 @@ def test_an_empty_cluster_gets_a_far_row(people):
 @pytest.mark.parametrize("step", [1, 3, 16])
 def test_a_sample_of_the_parts_is_the_sample_of_the_whole(step):
     codes = np.random.default_rng(step).integers(4, size=1000)
-    whole = every_nth_of_each(codes, 4, step)
+    whole = every_nth_of_each(codes, np.full(4, step))
     taken, before = [], np.zeros(4, dtype=int)
     for first in range(0, 1000, 170):
         part = codes[first : first + 170]
-        taken.append(every_nth_of_each(part, 4, step, before) + first)
+        taken.append(every_nth_of_each(part, np.full(4, step), before) + first)
         before += np.bincount(part, minlength=4)
     np.testing.assert_array_equal(np.concatenate(taken), whole)
     counts = np.bincount(codes[whole], minlength=4)

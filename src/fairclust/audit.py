@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from .checks import check_number
 from .errors import MissingExtraError
 from .groups import to_column
 
-__all__ = ["AuditReport", "audit"]
+__all__ = ["AuditReport", "AuditReports", "audit", "audit_each"]
 
 _NOTION = "Fairness here means proportional representation: each group's share of every cluster, and nothing more."
 _HIDDEN = "hidden"
@@ -144,6 +144,7 @@ class AuditReport:
         return {
             "fairness_notion": _NOTION,
             "n_samples": self.n_samples,
+            "attribute": self.composition.attribute,
             "group_names": _json_names(self.group_names),
             "target_proportions": self.target_proportions.tolist(),
             "fairness_error": self.fairness_error,
@@ -202,6 +203,88 @@ class AuditReport:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditReports(Mapping[str, AuditReport]):
+    """What :func:`audit` found for several sensitive attributes: a report of each, by name.
+
+    Attributes
+    ----------
+    by_attribute : dict of str to AuditReport
+    """
+
+    by_attribute: dict[str, AuditReport]
+
+    def __getitem__(self, attribute: str) -> AuditReport:
+        return self.by_attribute[attribute]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_attribute)
+
+    def __len__(self) -> int:
+        return len(self.by_attribute)
+
+    @property
+    def fairness_error(self) -> float:
+        """Sum of the fairness errors of all clusters in all attributes."""
+        return sum(report.fairness_error for report in self.values())
+
+    @property
+    def max_fairness_error(self) -> float:
+        """Fairness error of the worst cluster in its worst attribute."""
+        return max(report.max_fairness_error for report in self.values())
+
+    @property
+    def balance(self) -> float:
+        """Balance of the worst cluster in its worst attribute."""
+        return min(report.balance for report in self.values())
+
+    @property
+    def kmeans_objective(self) -> float | None:
+        """Sum of squared distances to the clusters' means; None without X."""
+        return next(iter(self.values())).kmeans_objective
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists, numbers and text, ready for JSON. Exact: ``suppress_below`` hides nothing here.
+
+        Returns
+        -------
+        report : dict
+        """
+        return {
+            "fairness_notion": _NOTION,
+            "fairness_error": self.fairness_error,
+            "max_fairness_error": self.max_fairness_error,
+            "balance": self.balance,
+            "kmeans_objective": self.kmeans_objective,
+            "attributes": {name: report.to_dict() for name, report in self.items()},
+        }
+
+    def to_frame(self) -> Any:
+        """Return the attributes' data frames below each other, with the attribute as the outer index.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        frames = {name: report.to_frame() for name, report in self.items()}
+        return importlib.import_module("pandas").concat(frames, names=["attribute"])
+
+    def __repr__(self) -> str:
+        return f"AuditReports({', '.join(f'{name}: {report!r}' for name, report in self.items())})"
+
+    def __str__(self) -> str:
+        parts = []
+        for name, report in self.items():
+            *own, last = str(report).rsplit("\n", 1)
+            parts.append(f"{_shown_name(name)} – {own[0] if last == _NOTION else report}")
+        return "\n\n".join([*parts, _NOTION])
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f"<h4>{html.escape(_shown_name(name))}</h4>{report._repr_html_()}" for name, report in self.items()
+        )
+
+
 def audit(
     labels: Any,
     sensitive_features: Any,
@@ -210,7 +293,8 @@ def audit(
     *,
     sample_weight: Any = None,
     suppress_below: float | None = None,
-) -> AuditReport:
+    **groups: Any,
+) -> AuditReport | AuditReports:
     """Report the make-up of clusters: how each group is represented in each, against a target.
 
     Fair means proportional representation in clusters and nothing more.
@@ -220,21 +304,24 @@ def audit(
     labels : array-like of shape (n_samples,)
         Cluster of each point, from any algorithm. A noise label such as DBSCAN's -1 is a label like any other; drop
         these rows first if noise is not to count as a cluster.
-    sensitive_features : array-like of shape (n_samples,)
-        Group of each point.
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        Group of each point: one column per attribute, or a boolean membership matrix with a column per group.
     X : array-like of shape (n_samples, n_features) or None, default=None
         The data; adds the K-means objective to the report.
-    target_proportions : dict, array-like of shape (n_groups,) or None, default=None
-        Wanted shares, by group name or in sorted group order. None: the data's shares.
+    target_proportions : dict, array-like or None, default=None
+        Wanted shares, by group name or in sorted group order, also one row per cluster; with several attributes a dict
+        {attribute: shares}. None: the data's shares.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0; a row of weight 0 counts as absent.
     suppress_below : float > 0 or None, default=None
         For privacy: counts below this are shown as ``<5`` (for 5) in text and HTML, and what would give them away by
         subtraction as ``hidden``. The attributes, ``to_dict()`` and ``to_frame()`` stay exact: do not publish them.
+    **groups
+        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`fairclust.metrics.compositions`.
 
     Returns
     -------
-    report : AuditReport
+    report : AuditReport, or AuditReports for several attributes
 
     Notes
     -----
@@ -257,13 +344,34 @@ def audit(
     The worst cluster's balance is 0.333; all the data together have 0.500.
     Fairness here means proportional representation: each group's share of every cluster, and nothing more.
     """
+    reports = audit_each(
+        labels, sensitive_features, X, target_proportions,
+        sample_weight=sample_weight, suppress_below=suppress_below, **groups,
+    )  # fmt: skip
+    return next(iter(reports.values())) if len(reports) == 1 else reports
+
+
+def audit_each(
+    labels: Any,
+    sensitive_features: Any,
+    X: Any = None,
+    target_proportions: metrics.Targets = None,
+    *,
+    sample_weight: Any = None,
+    suppress_below: float | None = None,
+    **groups: Any,
+) -> AuditReports:
+    """Do what :func:`audit` does; return a report by attribute, also where there is one attribute only."""
     if suppress_below is not None:
         check_number("suppress_below", suppress_below, lowest=0.0, above=True)
-    table = metrics.composition(
-        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight
+    tables = metrics.compositions(
+        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, **groups
     )
     objective = None if X is None else metrics.kmeans_objective(X, labels, sample_weight=sample_weight)
-    return AuditReport(table, len(to_column(labels, "labels")), objective, suppress_below)
+    n_samples = len(to_column(labels, "labels"))
+    return AuditReports(
+        {name: AuditReport(table, n_samples, objective, suppress_below) for name, table in tables.items()}
+    )
 
 
 @dataclass(frozen=True)
@@ -347,8 +455,18 @@ def _cells(table: metrics.Composition, hidden: _Hidden) -> list[list[str]]:
     scores = [_unless(hidden.any, text) for text in (f"{errors.sum():.4f}", f"{balances.min():.3f}")]
     rows.append(["all", show(whole), *totals, *scores])
     # The target may be the data's own shares, so it is as telling as the totals.
-    wanted = [_unless(bool(hide), _percent(share)) for share, hide in zip(table.target, hidden.totals, strict=True)]
-    return [*rows, ["target", "", *wanted, "", ""]]
+    for name, target in _target_rows(table):
+        wanted = [_unless(bool(hide), _percent(share)) for share, hide in zip(target, hidden.totals, strict=True)]
+        rows.append([name, "", *wanted, "", ""])
+    return rows
+
+
+def _target_rows(table: metrics.Composition) -> list[tuple[str, FloatArray]]:
+    """The target, or the target of each cluster, by name."""
+    if table.target.ndim == 1:
+        return [("target", table.target)]
+    names = (_shown_name(name) for name in table.cluster_names.tolist())
+    return [(f"target of {name}", row) for name, row in zip(names, table.target, strict=True)]
 
 
 def _sentences(report: AuditReport, hidden: _Hidden) -> list[str]:
@@ -384,7 +502,8 @@ def _worst(report: AuditReport, hidden: _Hidden) -> str:
     name = _quoted(report.cluster_names.tolist()[k])
     # The largest gap; of two equal ones, the group that has too little.
     j = int(np.lexsort((deviations, -np.abs(deviations).round(12)))[0])
-    found, wanted = _told_apart(float(report.proportions[k, j]), float(report.target_proportions[j]))
+    target = report.target_proportions[j] if report.target_proportions.ndim == 1 else report.target_proportions[k, j]
+    found, wanted = _told_apart(float(report.proportions[k, j]), float(target))
     group = _quoted(report.group_names.tolist()[j])
     return f"Cluster {name} is furthest from the target: {group} is {found} % of it, {wanted} % wanted."
 

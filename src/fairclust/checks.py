@@ -82,7 +82,14 @@ def check_goals(
 
 
 def check_bounds(bounds: Any, names: AnyArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper shares per group, from a number δ or a dict {group: (lower, upper)}."""
+    """Return lower and upper shares per group, from a number δ or a dict {group: (lower, upper)}.
+
+    With several attributes, also a dict {attribute: {group: (lower, upper)}}.
+    """
+    if target.ndim == 2:
+        raise InvalidInputError(
+            "bounds and a target_proportions per cluster are both given. Use max_fairness_error with such a target."
+        )
     if isinstance(bounds, int | float):
         if not 0 < bounds < 1:
             raise InvalidInputError(f"bounds={bounds!r}, but a number between 0 and 1 or a dict is needed.")
@@ -91,6 +98,9 @@ def check_bounds(bounds: Any, names: AnyArray, target: FloatArray) -> tuple[Floa
         raise InvalidInputError(
             f"bounds={bounds!r}, but a number between 0 and 1 or a dict {{group: (lower, upper)}} is needed."
         )
+    nested = [(attribute, own) for attribute, own in bounds.items() if isinstance(own, dict)]
+    bounds = {name: pair for name, pair in bounds.items() if not isinstance(pair, dict)}
+    bounds |= {f"{attribute}={group}": pair for attribute, own in nested for group, pair in own.items()}
     known = names.tolist()
     unknown = [name for name in bounds if name not in known]
     if unknown:
@@ -129,6 +139,18 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
         listed = " or ".join(repr(choice) for choice in choices)
         raise InvalidInputError(f"{name}={value!r}, but {listed} is needed.")
     return str(value)
+
+
+def check_size(name: str, value: Any, total: float) -> float:
+    """Check a cluster size: a whole number of rows, or a share between 0 and 1. Return it as a share of all weight."""
+    if _is_whole(value) and value >= 1:
+        return float(value) / total
+    share = check_number(name, value, lowest=0.0)
+    if share > 1 or _is_whole(value):
+        raise InvalidInputError(
+            f"{name}={value!r}, but a whole number of rows ≥ 1, or a share of all rows between 0.0 and 1.0, is needed."
+        )
+    return share
 
 
 def check_same_length(name: str, values: AnyArray, n_samples: int) -> None:

@@ -12,6 +12,7 @@
     └── FairclustWarning
         ├── FairnessGoalMissed         the asked fairness level was not reached; the message says how close
         ├── EmptyClusterWarning        fewer clusters than asked for could be filled
+        ├── ClusterSizeWarning         a cluster is smaller or larger than asked for; the message says by how much
         └── SlowKernelsWarning         the compiled kernels are absent; NumPy does the work
 """
 
@@ -44,6 +45,10 @@ class FairnessGoalMissed(FairclustWarning):
 
 class EmptyClusterWarning(FairclustWarning):
     """Some clusters could not be filled."""
+
+
+class ClusterSizeWarning(FairclustWarning):
+    """A cluster is smaller or larger than asked for; the message says by how much."""
 
 
 class SlowKernelsWarning(FairclustWarning):

@@ -98,7 +98,7 @@ def fit_once(
     result : FitResult
     """
     n_before = sweep.n_sweeps
-    if not weight.any() or sweep.n_groups == 1:
+    if not weight.any() or fairness.is_constant:
         solver = _Plain()
     elif settings.assignments == "soft":
         return _fit_soft(objective, sweep, fairness, weight, solver, parameters, settings, state)
@@ -229,7 +229,7 @@ def _fit_coarse(
     state: State | None,
 ) -> FitResult | None:
     """Fit a sample, a relaxed objective, or both; None: neither helps."""
-    is_plain = not weight.any() or sweep.n_groups == 1
+    is_plain = not weight.any() or fairness.is_constant
     if (solver.rests_on_energy and not is_plain) or settings.assignments != "hard":
         return None
     relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
@@ -239,7 +239,8 @@ def _fit_coarse(
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
         longer = replace(settings, tol=settings.tol * _COARSE_TOL, reach=_REACH)
-        found = fit_once(easier.sampled(rows), sample, fairness, weight * share, solver, parameters, longer, state)
+        part = fairness.scaled(share)
+        found = fit_once(easier.sampled(rows), sample, part, weight * share, solver, parameters, longer, state)
         return replace(found, n_sweeps=round(found.n_sweeps * share))
     if relaxed is None:
         return None

@@ -1,21 +1,25 @@
-"""What a user may ask for instead of a weight. A goal reads the K×J masses and tells each cluster how far it is."""
+"""What a user may ask for instead of a weight. A goal reads the masses and tells each cluster how far it is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from ._typing import AnyArray, FloatArray
-from .fairness import KLFairness, cluster_balances
+from .fairness import Representation, cluster_balances
 
 
 class Goal(Protocol):
-    """A goal holds when every cluster's ratio is at most 1."""
+    """A goal holds when every cluster's ratio is at most 1 in every attribute."""
 
     def ratio(self, masses: FloatArray) -> FloatArray:
-        """Return how far each cluster is from the goal, (n_clusters,): 0 at the target, 1 just met, more if missed."""
+        """Return how far each cluster is from the goal: 0 at the target, 1 just met, more if missed.
+
+        Shape (n_clusters, n_attributes).
+        """
         ...
 
     def achieved(self, masses: FloatArray) -> float:
@@ -28,19 +32,41 @@ class Goal(Protocol):
 
 
 @dataclass(frozen=True)
-class MaxFairnessError:
-    """KL(target ‖ shares) of every cluster at most ``limit``; 0 asks for exact proportions."""
+class _Table:
+    """One attribute as goals see it: group masses, the size they are shares of, the target, the groups' names."""
 
-    fairness: KLFairness
+    masses: FloatArray
+    size: FloatArray
+    target: FloatArray
+    names: AnyArray
+
+    @property
+    def shares(self) -> FloatArray:
+        return np.divide(self.masses, self.size, out=np.zeros_like(self.masses), where=self.size > 0)
+
+
+def _tables(fairness: Representation, masses: FloatArray, names: AnyArray | None = None) -> Iterator[_Table]:
+    first = 0
+    for part, (table, size) in zip(fairness.parts, fairness.by_attribute(masses), strict=False):
+        own = slice(first, first + table.shape[1])
+        yield _Table(table, size, part.target, np.zeros(0) if names is None else names[own])
+        first = own.stop
+
+
+@dataclass(frozen=True)
+class MaxFairnessError:
+    """KL(target ‖ shares) of every cluster, in every attribute, at most ``limit``; 0 asks for exact proportions."""
+
+    fairness: Representation
     limit: float
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Error over limit."""
-        return self.fairness.value(masses) / max(self.limit, 1e-15)
+        return self.fairness.errors(masses) / max(self.limit, 1e-15)
 
     def achieved(self, masses: FloatArray) -> float:
         """Largest error."""
-        return float(self.fairness.value(masses).max())
+        return float(self.fairness.errors(masses).max())
 
     def __str__(self) -> str:
         return f"max_fairness_error={self.limit:g}"
@@ -48,65 +74,74 @@ class MaxFairnessError:
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The clusters' compositions average to the data's, so one of them is as far from the target as the data."""
         whole = masses.sum(axis=0, keepdims=True)
-        least = float(self.fairness.value(whole)[0])
-        if least <= self.limit * (1 + 1e-9) + 1e-12:
-            return None
-        shares = whole[0] / whole.sum()
-        worst = int(np.argmax(np.abs(shares - self.fairness.target)))
-        return (
-            f"max_fairness_error={self.limit:g} cannot be met: target_proportions asks for "
-            f"{self.fairness.target[worst]:.3f} of group {names[worst]!r}, of which the data have "
-            f"{shares[worst]:.3f}, so some cluster has an error of at least {least:.3g}"
-        )
+        for part, table in zip(self.fairness.parts, _tables(self.fairness, whole, names), strict=False):
+            if table.target.ndim == 2:  # clusters that want different mixes: sizes decide what can be had
+                continue
+            least = float(part.value(_with_size(part.n_columns, table))[0])
+            if least <= self.limit * (1 + 1e-9) + 1e-12:
+                continue
+            worst = int(np.argmax(np.abs(table.shares[0] - table.target)))
+            return (
+                f"max_fairness_error={self.limit:g} cannot be met: target_proportions asks for "
+                f"{table.target[worst]:.3f} of group {table.names[worst]!r}, of which the data have "
+                f"{table.shares[0, worst]:.3f}, so some cluster has an error of at least {least:.3g}"
+            )
+        return None
 
 
 @dataclass(frozen=True)
 class MinBalance:
-    """Smallest ratio between two groups' counts in every cluster at least ``limit``."""
+    """Smallest ratio between two groups' counts, in every cluster and attribute, at least ``limit``."""
 
-    fairness: KLFairness
+    fairness: Representation
     limit: float
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Distance from the target's own balance, over the distance allowed."""
-        best = float(self.fairness.target.min() / self.fairness.target.max())
-        return (best - cluster_balances(masses)) / max(best - self.limit, 1e-12)
+        columns = []
+        for table in _tables(self.fairness, masses):
+            best = table.target.min(axis=-1) / table.target.max(axis=-1)
+            columns.append((best - cluster_balances(table.masses)) / np.maximum(best - self.limit, 1e-12))
+        return np.stack(columns, axis=1)
 
     def achieved(self, masses: FloatArray) -> float:
         """Smallest balance."""
-        return float(cluster_balances(masses).min())
+        return min(float(cluster_balances(table.masses).min()) for table in _tables(self.fairness, masses))
 
     def __str__(self) -> str:
         return f"min_balance={self.limit:g}"
 
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
-        """No clustering is more balanced than the data."""
-        whole = masses.sum(axis=0)
-        if whole.min() / whole.max() >= self.limit * (1 - 1e-9):
-            return None
-        few, many = int(whole.argmin()), int(whole.argmax())
-        return (
-            f"min_balance={self.limit:g} cannot be met: the data have {whole[few]:g} of group {names[few]!r} and "
-            f"{whole[many]:g} of {names[many]!r}, a balance of {whole[few] / whole[many]:.3g}"
-        )
+        """No clustering is more balanced than the data, where groups do not overlap."""
+        for table in _tables(self.fairness, masses.sum(axis=0, keepdims=True), names):
+            whole = table.masses[0]
+            if whole.min() / whole.max() >= self.limit * (1 - 1e-9):
+                continue
+            few, many = int(whole.argmin()), int(whole.argmax())
+            return (
+                f"min_balance={self.limit:g} cannot be met: the data have {whole[few]:g} of group "
+                f"{table.names[few]!r} and {whole[many]:g} of {table.names[many]!r}, a balance of "
+                f"{whole[few] / whole[many]:.3g}"
+            )
+        return None
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Share of each group in every cluster between ``lower`` and ``upper``."""
+    """Share of each group in every cluster between ``lower`` and ``upper``, the groups of all attributes in a row."""
 
-    fairness: KLFairness
+    fairness: Representation
     lower: FloatArray
     upper: FloatArray
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Largest deviation from the target over the deviation allowed on that side."""
-        size = masses.sum(axis=1, keepdims=True)
-        shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
-        target = self.fairness.target
-        above = (shares - target) / np.maximum(self.upper - target, 1e-12)
-        below = (target - shares) / np.maximum(target - self.lower, 1e-12)
-        return np.maximum(above, below).max(axis=1)
+        columns = []
+        for table, lower, upper in self._tables(masses):
+            above = (table.shares - table.target) / np.maximum(upper - table.target, 1e-12)
+            below = (table.target - table.shares) / np.maximum(table.target - lower, 1e-12)
+            columns.append(np.maximum(above, below).max(axis=1))
+        return np.stack(columns, axis=1)
 
     def achieved(self, masses: FloatArray) -> float:
         """Largest deviation from the target, in units of what is allowed."""
@@ -117,12 +152,26 @@ class Bounds:
 
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The data's shares must lie between the bounds."""
-        shares = masses.sum(axis=0) / masses.sum()
-        outside = np.flatnonzero((shares < self.lower - 1e-12) | (shares > self.upper + 1e-12))
-        if not len(outside):
-            return None
-        j = int(outside[0])
-        return (
-            f"bounds cannot be met: group {names[j]!r} has a share of {shares[j]:.3f} in the data, but "
-            f"{self.lower[j]:.3f} to {self.upper[j]:.3f} is asked for in every cluster"
-        )
+        for table, lower, upper in self._tables(masses.sum(axis=0, keepdims=True), names):
+            shares = table.shares[0]
+            outside = np.flatnonzero((shares < lower - 1e-12) | (shares > upper + 1e-12))
+            if len(outside):
+                j = int(outside[0])
+                return (
+                    f"bounds cannot be met: group {table.names[j]!r} has a share of {shares[j]:.3f} in the data, but "
+                    f"{lower[j]:.3f} to {upper[j]:.3f} is asked for in every cluster"
+                )
+        return None
+
+    def _tables(
+        self, masses: FloatArray, names: AnyArray | None = None
+    ) -> Iterator[tuple[_Table, FloatArray, FloatArray]]:
+        first = 0
+        for table in _tables(self.fairness, masses, names):
+            own = slice(first, first + table.masses.shape[1])
+            yield table, self.lower[own], self.upper[own]
+            first = own.stop
+
+
+def _with_size(n_columns: int, table: _Table) -> FloatArray:
+    return table.masses if n_columns == table.masses.shape[1] else np.concatenate((table.masses, table.size), axis=1)

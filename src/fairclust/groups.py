@@ -5,7 +5,7 @@ Groups are named, sorted and stable: code j is the j-th name in sorted order, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,31 +68,80 @@ def encode_groups(
     groups : Groups
     """
     values = to_column(sensitive_features, argument)
-    names, codes = _factorize(values, argument)
+    names, codes = factorize(values, argument)
     mass = np.bincount(codes, weights=weights, minlength=len(names)).astype(float)
     if mass.sum() <= 0:
         raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
-    return Groups(codes, names, _target(target_proportions, names, mass))
-
-
-def make_groups(names: AnyArray, masses: FloatArray, target_proportions: Any = None) -> Groups:
-    """Groups of data that are not in memory: names, weight of each, target. No codes."""
-    if masses.sum() <= 0:
-        raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
-    return Groups(np.empty(0, dtype=np.int32), names, _target(target_proportions, names, masses))
+    return Groups(codes, names, target_of(target_proportions, names, mass / mass.sum()))
 
 
 def encode_with_names(sensitive_features: Any, names: AnyArray, argument: str = "sensitive_features") -> IntArray:
     """Encode values by names that are known already; a value that is not among them is an error."""
-    found, codes = _factorize(to_column(sensitive_features, argument), argument)
+    found, codes = factorize(to_column(sensitive_features, argument), argument)
     known = {name: code for code, name in enumerate(names.tolist())}
     unknown = [name for name in found.tolist() if name not in known]
     if unknown:
         raise InvalidInputError(
-            f"{argument} has {_listed(unknown)}, which fit() did not see. Known groups: {_listed(names.tolist())}."
+            f"{argument} has {listed(unknown)}, which fit() did not see. Known groups: {listed(names.tolist())}."
         )
     table = np.array([known[name] for name in found.tolist()], dtype=np.int32)
     return table[codes]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns as the user gave them.
+
+    Attributes
+    ----------
+    names : tuple of str
+    columns : tuple of ndarray of shape (n_samples,)
+    is_membership : bool
+        Whether each column is a group, and says who is in it.
+    is_named : bool
+        Whether the user gave the names.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[AnyArray, ...]
+    is_membership: bool = False
+    is_named: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """Number of people."""
+        return len(self.columns[0])
+
+
+def read_table(values: Any, argument: str = "sensitive_features") -> Table:
+    """One or several columns: a series, list, data frame, 2-D array or dict of columns.
+
+    A table of booleans with several columns is a membership matrix.
+    """
+    native = nw.from_native(values, allow_series=True, pass_through=True)
+    is_named = True
+    if isinstance(native, nw.DataFrame):
+        named = {str(name): _from_series(native[name]) for name in native.columns}
+        kinds = [native[name].dtype == nw.Boolean for name in native.columns]
+    elif isinstance(values, Mapping):
+        named = {str(name): to_column(column, f"{argument}[{name!r}]") for name, column in values.items()}
+        kinds = [column.dtype == bool for column in named.values()]
+    else:
+        array = _from_series(native) if isinstance(native, nw.Series) else _to_array(values)
+        if array.ndim != 2:
+            name = str(native.name) if isinstance(native, nw.Series) and native.name else "group"
+            return Table((name,), (to_column(values, argument),), is_named=name != "group")
+        one = array.shape[1] == 1
+        named = {("group" if one else f"attribute {i}"): array[:, i] for i in range(array.shape[1])}
+        kinds, is_named = [array.dtype == bool] * array.shape[1], False
+        if len(named) > 1 and all(kinds):
+            named = {f"group {i}": array[:, i] for i in range(array.shape[1])}
+    if not named:
+        raise InvalidInputError(f"{argument} has no column. Pass one column per attribute.")
+    lengths = {name: len(column) for name, column in named.items()}
+    if len(set(lengths.values())) > 1:
+        raise InvalidInputError(f"{argument} has columns of different lengths: {lengths}. Pass one value per row of X.")
+    return Table(tuple(named), tuple(named.values()), len(named) > 1 and all(kinds), is_named)
 
 
 def to_column(values: Any, argument: str = "sensitive_features") -> AnyArray:
@@ -138,12 +187,12 @@ def _to_array(values: Any) -> AnyArray:
     return array
 
 
-def _factorize(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
-    """Sorted names and the code of every value."""
-    missing = _missing(values)
+def factorize(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
+    """Sorted names and the code of every value; a missing value is an error."""
+    missing = find_missing(values)
     if missing.any():
         raise InvalidInputError(
-            f"{argument} has missing values in {_rows(np.flatnonzero(missing))}. "
+            f"{argument} has missing values in {named_rows(np.flatnonzero(missing))}. "
             "Drop these rows, or give them a group of their own."
         )
     if values.dtype == object:
@@ -160,35 +209,46 @@ def _factorize(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
 
 
 def _factorize_objects(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
-    seen: dict[Any, int] = {}
+    every = values.tolist()
     try:
-        first = np.fromiter((seen.setdefault(value, len(seen)) for value in values), dtype=np.int32, count=len(values))
+        found = list(set(every))
     except TypeError as error:
         raise InvalidInputError(f"{argument} must hold plain values such as text or numbers ({error}).") from error
-    listed = list(seen)
     try:
-        order = sorted(range(len(listed)), key=lambda i: listed[i])
+        ordered = sorted(found)
     except TypeError:  # mixed types have no order of their own
-        order = sorted(range(len(listed)), key=lambda i: (type(listed[i]).__name__, str(listed[i])))
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    ordered = [listed[i] for i in order]
+        ordered = sorted(found, key=lambda name: (type(name).__name__, str(name)))
+    code_of = {name: code for code, name in enumerate(ordered)}
+    codes = np.fromiter(map(code_of.__getitem__, every), dtype=np.int32, count=len(every))
     if all(isinstance(name, str) for name in ordered):
-        return np.array(ordered, dtype=str), rank[first]
+        return np.array(ordered, dtype=str), codes
     names = np.empty(len(ordered), dtype=object)
     names[:] = ordered
-    return names, rank[first]
+    return names, codes
 
 
-def _missing(values: AnyArray) -> AnyArray:
+def find_missing(values: AnyArray) -> AnyArray:
+    """Say which values are missing: None, NaN, NaT, pandas' NA."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "mM":
         return np.isnat(values)
-    if values.dtype == object:
-        # NaN, NaT and pandas' NA are the values that do not equal themselves.
-        return np.fromiter((v is None or _unequal_to_itself(v) for v in values), dtype=bool, count=len(values))
+    if values.dtype == object and any(map(_is_missing, _distinct(values))):
+        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
     return np.zeros(len(values), dtype=bool)
+
+
+def _distinct(values: AnyArray) -> Iterable[Any]:
+    """The values without repetition, where that is cheap to have."""
+    try:
+        return set(values.tolist())
+    except TypeError:  # values that cannot be looked up
+        return values
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, NaT and pandas' NA are the values that do not equal themselves.
+    return value is None or _unequal_to_itself(value)
 
 
 def _unequal_to_itself(value: Any) -> bool:
@@ -198,42 +258,53 @@ def _unequal_to_itself(value: Any) -> bool:
         return True
 
 
-def _target(wanted: Any, names: AnyArray, mass: FloatArray) -> FloatArray:
-    shares = mass / mass.sum()
+def target_of(wanted: Any, names: AnyArray, shares: FloatArray, *, adds_up: bool = True) -> FloatArray:
+    """Check a target, by name or in order.
+
+    Parameters
+    ----------
+    wanted : mapping, array-like or None
+        None: the data's shares.
+    names : ndarray of shape (n_groups,)
+    shares : ndarray of shape (n_groups,)
+        The data's.
+    adds_up : bool
+        Whether the shares must add up to 1: not where groups overlap.
+    """
     if wanted is None:
         return shares
     target = _target_by_name(wanted, names) if isinstance(wanted, Mapping) else _target_in_order(wanted, names)
-    if not np.isfinite(target).all() or (target < 0).any():
+    if not np.isfinite(target).all() or (target < 0).any() or (target > 1 + 1e-6).any():
         raise InvalidInputError(f"target_proportions must be shares between 0 and 1, but holds {wanted!r}.")
-    if abs(target.sum() - 1.0) > 1e-6:
+    if adds_up and abs(target.sum() - 1.0) > 1e-6:
         raise InvalidInputError(
             f"target_proportions adds up to {target.sum():.6g}, not 1: {wanted!r}. Divide each share by that sum."
         )
-    impossible = np.flatnonzero((target > 0) & (mass <= 0))
+    impossible = np.flatnonzero((target > 0) & (shares <= 0))
     if len(impossible):
         raise InvalidInputError(
             f"target_proportions gives {target[impossible[0]]:.2f} to group {names[impossible[0]]!r}, which has no "
             "weight in the data, so no clustering can reach it. Set its share to 0."
         )
-    return target / target.sum()
+    return target / target.sum() if adds_up else target
 
 
 def _target_by_name(wanted: Mapping[Any, float], names: AnyArray) -> FloatArray:
-    listed = names.tolist()
-    by_text = {str(name): name for name in listed}
-    shares = {name if name in listed else by_text.get(str(name), name): share for name, share in wanted.items()}
-    unknown = [name for name in shares if name not in listed]
+    groups = names.tolist()
+    by_text = {str(name): name for name in groups}
+    shares = {name if name in groups else by_text.get(str(name), name): share for name, share in wanted.items()}
+    unknown = [name for name in shares if name not in groups]
     if unknown:
         raise InvalidInputError(
-            f"target_proportions names {_listed(unknown)}, but the groups are {_listed(listed)}. "
+            f"target_proportions names {listed(unknown)}, but the groups are {listed(groups)}. "
             "Use the groups' names as they are in sensitive_features."
         )
-    absent = [name for name in listed if name not in shares]
+    absent = [name for name in groups if name not in shares]
     if absent:
         raise InvalidInputError(
-            f"target_proportions has no share for {_listed(absent)}. Give every group a share (0 is allowed)."
+            f"target_proportions has no share for {listed(absent)}. Give every group a share (0 is allowed)."
         )
-    return np.array([float(shares[name]) for name in listed])
+    return np.array([float(shares[name]) for name in groups])
 
 
 def _target_in_order(wanted: Any, names: AnyArray) -> FloatArray:
@@ -241,17 +312,19 @@ def _target_in_order(wanted: Any, names: AnyArray) -> FloatArray:
     if target.shape != (len(names),):
         raise InvalidInputError(
             f"target_proportions has shape {target.shape}, but there are {len(names)} groups: "
-            f"{_listed(names.tolist())}. Give one share per group, in this order, or a dict {{group: share}}."
+            f"{listed(names.tolist())}. Give one share per group, in this order, or a dict {{group: share}}."
         )
     return target
 
 
-def _listed(names: Sequence[Any]) -> str:
+def listed(names: Sequence[Any]) -> str:
+    """Some names for a message."""
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
-def _rows(rows: IntArray) -> str:
+def named_rows(rows: IntArray) -> str:
+    """Some row numbers for a message."""
     shown = ", ".join(str(row) for row in rows[:2])
     word = "row" if len(rows) == 1 else "rows"
     return f"{word} {shown}" if len(rows) <= 2 else f"{word} {shown} and {len(rows) - 2} more"

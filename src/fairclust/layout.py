@@ -72,15 +72,15 @@ class Layout:
         return result
 
 
-def every_nth_of_each(codes: IntArray, n_cells: int, step: int, before: IntArray | None = None) -> IntArray:
-    """Rows of a sample with the cells' own shares: of each cell the first row, and every step-th after it.
+def every_nth_of_each(codes: IntArray, steps: IntArray, before: IntArray | None = None) -> IntArray:
+    """Rows of a sample: of each cell the first row, and every so-manieth after it.
 
     Parameters
     ----------
     codes : ndarray of shape (n_rows,)
         Cell of each row, in the user's order.
-    n_cells : int
-    step : int
+    steps : ndarray of shape (n_cells,)
+        From one row of a cell to the next.
     before : ndarray of shape (n_cells,) or None
         How many rows of each cell came before these. The sample of data in parts is thus that of the whole.
 
@@ -88,11 +88,13 @@ def every_nth_of_each(codes: IntArray, n_cells: int, step: int, before: IntArray
     -------
     rows : ndarray, ascending
     """
+    n_cells = len(steps)
     by_cell = np.argsort(codes.astype(np.uint8 if n_cells <= 256 else np.int64), kind="stable")
     counts = np.bincount(codes, minlength=n_cells)
     first = np.cumsum(counts) - counts
-    skipped = np.zeros(n_cells, dtype=np.int64) if before is None else -np.asarray(before) % step
-    taken = [by_cell[first[j] + skipped[j] : first[j] + counts[j] : step] for j in np.flatnonzero(counts > skipped)]
+    skipped = np.zeros(n_cells, dtype=np.int64) if before is None else -np.asarray(before) % steps
+    present = np.flatnonzero(counts > skipped)
+    taken = [by_cell[first[j] + skipped[j] : first[j] + counts[j] : steps[j]] for j in present]
     return np.sort(np.concatenate(taken)) if taken else np.empty(0, dtype=np.int64)
 
 

@@ -1,7 +1,8 @@
 """Scores of a clustering, whatever algorithm made it.
 
-Every fairness score is read from one table, :class:`Composition`: how much of each group each cluster holds. The
-clustering objectives stand below it. No estimator, no solver and no soft assignment is known here: hard labels only.
+Every fairness score is read from one table per sensitive attribute, :class:`Composition`: how much of each group each
+cluster holds. The clustering objectives stand below it. No estimator, no solver and no soft assignment is known here:
+hard labels only.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from sklearn.utils import check_array
 from ._typing import AnyArray, FloatArray, IntArray
 from .checks import check_choice
 from .errors import InvalidInputError
-from .fairness import KLFairness
-from .groups import encode_groups, to_column
+from .fairness import KLFairness, OverlapFairness
+from .groups import Groups, encode_groups, read_table, to_column
+from .people import Attribute, Options, Population, encode_people
 
 __all__ = [
     "Composition",
     "balance",
     "composition",
+    "compositions",
     "fairness_error",
     "group_proportions",
     "kmeans_objective",
@@ -36,7 +39,7 @@ _BLOCK = 1 << 20  # numbers held at a time by the objectives: 8 MB per temporary
 _SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; wide enough for a float32 graph
 _DISTANCES = {"euclidean": "euclidean", "manhattan": "cityblock"}
 
-Targets = Mapping[Any, float] | Sequence[float] | FloatArray | None
+Targets = Mapping[Any, Any] | Sequence[Any] | FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +54,26 @@ class Composition:
         The groups, sorted.
     counts : ndarray of shape (n_clusters, n_groups)
         Number of points, or their total weight.
-    target : ndarray of shape (n_groups,)
-        The wanted share of each group in every cluster.
+    target : ndarray of shape (n_groups,) or (n_clusters, n_groups)
+        The wanted share of each group in every cluster, or in each.
+    attribute : str
+        Name of the sensitive attribute.
+    everyone : ndarray of shape (n_clusters,) or None
+        Where groups overlap: points (or weight) in each cluster, whatever groups they are in. None: each point is in
+        one group.
     """
 
     cluster_names: AnyArray
     group_names: AnyArray
     counts: FloatArray
     target: FloatArray
+    attribute: str = "group"
+    everyone: FloatArray | None = None
 
     @property
     def sizes(self) -> FloatArray:
-        """Points (or weight) in each cluster, shape (n_clusters,); always positive."""
-        sizes: FloatArray = self.counts.sum(axis=1)
+        """Points (or weight) in each cluster that count in this attribute, shape (n_clusters,)."""
+        sizes: FloatArray = self.counts.sum(axis=1) if self.everyone is None else self.everyone
         return sizes
 
     @property
@@ -74,14 +84,16 @@ class Composition:
 
     @property
     def proportions(self) -> FloatArray:
-        """Share of each group in each cluster, shape (n_clusters, n_groups); rows sum to 1."""
-        proportions: FloatArray = self.counts / self.sizes[:, None]
-        return proportions
+        """Share of each group in each cluster, shape (n_clusters, n_groups); rows sum to 1 unless groups overlap."""
+        size = self.sizes[:, None]
+        return np.divide(self.counts, size, out=np.zeros_like(self.counts), where=size > 0)
 
     @property
     def fairness_errors(self) -> FloatArray:
         """KL(target ‖ shares) of each cluster, shape (n_clusters,)."""
-        return KLFairness(self.target).value(self.counts)
+        if self.everyone is None:
+            return KLFairness(self.target).value(self.counts)
+        return OverlapFairness(self.target).value(np.column_stack((self.counts, self.everyone)))
 
     @property
     def balances(self) -> FloatArray:
@@ -94,27 +106,112 @@ class Composition:
         return float(_smallest_ratio(self.totals[self.totals > 0][None])[0])
 
 
-def composition(
+def compositions(
     labels: Any,
     sensitive_features: Any,
     *,
     target_proportions: Targets = None,
     sample_weight: Any = None,
-) -> Composition:
-    """Count the groups in every cluster.
+    intersections: bool = False,
+    missing_groups: str = "error",
+    quantile_bins: Any = None,
+) -> dict[str, Composition]:
+    """Count the groups of every sensitive attribute in every cluster.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
         Cluster of each point: numbers or text, from any algorithm. A noise label such as DBSCAN's -1 is a label like
         any other; drop these rows first if noise is not to count as a cluster.
-    sensitive_features : array-like of shape (n_samples,)
-        Group of each point.
-    target_proportions : dict, array-like of shape (n_groups,) or None, default=None
-        Wanted shares, by group name or in sorted group order. None: the data's shares.
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        One column per attribute; a boolean table with several columns is a membership matrix, one column per group.
+    target_proportions : dict, array-like or None, default=None
+        Wanted shares, by group name or in the order of the groups, also one row per cluster; with several attributes a
+        dict {attribute: shares}. None: the data's shares.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0. A row of weight 0 counts as absent: a cluster that holds only such rows is left out, while a
         group keeps its column, so that the columns stay in step with the target.
+    intersections : bool, default=False
+        One table of the combinations that occur instead of one per attribute.
+    missing_groups : {"error", "own", "ignore"}, default="error"
+        What a missing group is: an error, a group of its own, or a row that does not count in this attribute.
+    quantile_bins : int, dict or None, default=None
+        Cut a numeric attribute into so many ranges of about equal weight; {attribute: number} with several.
+
+    Returns
+    -------
+    compositions : dict of str to Composition
+        In the order of the columns.
+
+    Examples
+    --------
+    >>> from fairclust import metrics
+    >>> people = {"sex": ["F", "M", "M", "F"], "place": ["town", "town", "land", "land"]}
+    >>> tables = metrics.compositions([0, 0, 1, 1], people)
+    >>> tables["place"].proportions
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    column = _label_column(labels)
+    n_samples = len(column)
+    table = read_table(sensitive_features)
+    _check_rows("sensitive_features", table.columns[0], n_samples, "labels")
+    weights = _weights(sample_weight, n_samples, "labels")
+    clusters = encode_groups(column, argument="labels")
+    people = encode_people(
+        table,
+        options=Options(intersections, missing_groups, quantile_bins),
+        target_proportions=target_proportions,
+        weights=weights,
+        n_clusters=clusters.n_groups,
+    )
+    return count_cells(clusters, people, weights)
+
+
+def count_cells(clusters: Groups, people: Population, weights: FloatArray) -> dict[str, Composition]:
+    """Count people whose cells are known already: what :func:`compositions` does, for the attributes of a fit.
+
+    Parameters
+    ----------
+    clusters : Groups
+        The labels, encoded.
+    people : Population
+    weights : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    compositions : dict of str to Composition
+    """
+    cells = people.cells
+    shape = (clusters.n_groups, cells.n_cells)
+    places = clusters.codes.astype(np.intp) * cells.n_cells + cells.codes
+    masses = np.bincount(places, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
+    held = masses.sum(axis=1) > 0
+    counts = masses[held] @ cells.membership
+    found, first = {}, 0
+    for attribute in people.attributes:
+        own = counts[:, first : first + attribute.n_columns]
+        found[attribute.name] = _one_table(attribute, clusters.names[held], own, held)
+        first += attribute.n_columns
+    return found
+
+
+def composition(
+    labels: Any,
+    sensitive_features: Any,
+    *,
+    target_proportions: Targets = None,
+    sample_weight: Any = None,
+    intersections: bool = False,
+    missing_groups: str = "error",
+    quantile_bins: Any = None,
+) -> Composition:
+    """Count the groups of one sensitive attribute in every cluster.
+
+    Parameters
+    ----------
+    labels, sensitive_features, target_proportions, sample_weight, intersections, missing_groups, quantile_bins
+        As for :func:`compositions`, which takes several attributes.
 
     Returns
     -------
@@ -134,31 +231,46 @@ def composition(
     >>> table.group_names.tolist(), table.target.tolist()
     (['F', 'M'], [0.5, 0.5])
     """
-    column = _label_column(labels)
-    n_samples = len(column)
-    features = to_column(sensitive_features)
-    _check_rows("sensitive_features", features, n_samples, "labels")
-    weights = _weights(sample_weight, n_samples, "labels")
-    groups = encode_groups(features, target_proportions=target_proportions, weights=weights)
-    clusters = encode_groups(column, argument="labels")
-    cells = clusters.codes.astype(np.intp) * groups.n_groups + groups.codes
-    shape = (clusters.n_groups, groups.n_groups)
-    counts = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
-    held = counts.sum(axis=1) > 0
-    return Composition(clusters.names[held], groups.names, counts[held], groups.target)
+    tables = compositions(
+        labels,
+        sensitive_features,
+        target_proportions=target_proportions,
+        sample_weight=sample_weight,
+        intersections=intersections,
+        missing_groups=missing_groups,
+        quantile_bins=quantile_bins,
+    )
+    if len(tables) > 1:
+        raise InvalidInputError(
+            f"sensitive_features has {len(tables)} attributes: {', '.join(map(repr, tables))}. Use compositions() for "
+            "a table of each, or intersections=True for one of their combinations."
+        )
+    return next(iter(tables.values()))
 
 
-def balance(labels: Any, sensitive_features: Any, *, sample_weight: Any = None) -> float:
-    """Balance of a clustering: the smallest ratio between two group counts, in the worst cluster.
+def _one_table(attribute: Attribute, cluster_names: AnyArray, counts: FloatArray, held: AnyArray) -> Composition:
+    target = attribute.target
+    if target.ndim == 2:  # a row per label; where some labels of a fit do not occur, labels are row numbers
+        target = target[held] if len(target) == len(held) else target[cluster_names]
+    everyone = counts[:, -1] if attribute.is_overlapping else None
+    return Composition(
+        cluster_names, attribute.names, counts[:, : attribute.n_groups], target, attribute.name, everyone
+    )
+
+
+def balance(labels: Any, sensitive_features: Any, *, sample_weight: Any = None, **groups: Any) -> float:
+    """Balance of a clustering: the smallest ratio between two group counts of an attribute, in the worst cluster.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
         Cluster of each point. A noise label such as -1 is a label like any other.
-    sensitive_features : array-like of shape (n_samples,)
-        Group of each point.
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        Group of each point in each attribute, as for :func:`compositions`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0.
+    **groups
+        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`compositions`.
 
     Returns
     -------
@@ -176,7 +288,8 @@ def balance(labels: Any, sensitive_features: Any, *, sample_weight: Any = None) 
     >>> metrics.balance([0, 0, 0, 1, 1], ["F", "M", "M", "F", "M"])
     0.5
     """
-    return float(composition(labels, sensitive_features, sample_weight=sample_weight).balances.min())
+    tables = compositions(labels, sensitive_features, sample_weight=sample_weight, **groups)
+    return min(float(table.balances.min()) for table in tables.values())
 
 
 @overload
@@ -187,6 +300,7 @@ def fairness_error(
     average: Literal["sum", "max", "mean"] = "sum",
     *,
     sample_weight: Any = None,
+    **groups: Any,
 ) -> float: ...
 
 
@@ -198,6 +312,7 @@ def fairness_error(
     *,
     average: None,
     sample_weight: Any = None,
+    **groups: Any,
 ) -> FloatArray: ...
 
 
@@ -209,6 +324,7 @@ def fairness_error(
     average: None,
     *,
     sample_weight: Any = None,
+    **groups: Any,
 ) -> FloatArray: ...
 
 
@@ -219,26 +335,29 @@ def fairness_error(
     average: Literal["sum", "max", "mean"] | None = "sum",
     *,
     sample_weight: Any = None,
+    **groups: Any,
 ) -> float | FloatArray:
-    """Fairness error: KL(target ‖ cluster shares), summed over the clusters.
+    """Fairness error: KL(target ‖ cluster shares), summed over the clusters (and over several attributes).
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
         Cluster of each point. A noise label such as -1 is a label like any other.
-    sensitive_features : array-like of shape (n_samples,)
-        Group of each point.
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        Group of each point in each attribute, as for :func:`compositions`.
     target_proportions : dict, array-like of shape (n_groups,) or None, default=None
         Wanted shares, by group name or in sorted group order. None: the data's shares.
     average : {"sum", "max", "mean"} or None, default="sum"
-        How the clusters' errors become one number; every cluster counts the same, whatever its size. None: the error
-        of each cluster, in sorted label order.
+        How the clusters' errors become one number; every cluster counts the same, whatever its size, and so does
+        every attribute. None: the error of each cluster, in sorted label order.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0.
+    **groups
+        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`compositions`.
 
     Returns
     -------
-    error : float ≥ 0, or ndarray of shape (n_clusters,)
+    error : float ≥ 0, or ndarray of shape (n_clusters,), or (n_clusters, n_attributes) for several attributes
         0 when every cluster has the wanted shares.
 
     Notes
@@ -256,27 +375,34 @@ def fairness_error(
     """
     if average is not None:
         check_choice("average", average, ("sum", "max", "mean"))
-    table = composition(labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight)
-    errors = table.fairness_errors
-    return errors if average is None else float(getattr(errors, average)())
+    tables = compositions(
+        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, **groups
+    )
+    errors = np.stack([table.fairness_errors for table in tables.values()], axis=1)
+    if average is None:
+        return errors[:, 0] if len(tables) == 1 else errors
+    return float(getattr(errors, average)())
 
 
-def group_proportions(labels: Any, sensitive_features: Any, *, sample_weight: Any = None) -> FloatArray:
+def group_proportions(labels: Any, sensitive_features: Any, *, sample_weight: Any = None, **groups: Any) -> FloatArray:
     """Share of each group in each cluster.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
         Cluster of each point. A noise label such as -1 is a label like any other.
-    sensitive_features : array-like of shape (n_samples,)
-        Group of each point.
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        Group of each point in each attribute, as for :func:`compositions`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0.
+    **groups
+        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`compositions`.
 
     Returns
     -------
     proportions : ndarray of shape (n_clusters, n_groups)
-        Clusters in sorted label order, groups in sorted order; rows sum to 1. :func:`composition` gives the names.
+        Clusters in sorted label order, groups in sorted order; rows sum to 1. Several attributes stand side by side.
+        :func:`compositions` gives the names.
 
     Examples
     --------
@@ -285,7 +411,8 @@ def group_proportions(labels: Any, sensitive_features: Any, *, sample_weight: An
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-    return composition(labels, sensitive_features, sample_weight=sample_weight).proportions
+    tables = compositions(labels, sensitive_features, sample_weight=sample_weight, **groups)
+    return np.concatenate([table.proportions for table in tables.values()], axis=1)
 
 
 def kmeans_objective(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
@@ -414,8 +541,8 @@ def ncut_objective(W: Any, labels: Any) -> float:
 
 
 def _smallest_ratio(counts: FloatArray) -> FloatArray:
-    ratios: FloatArray = counts.min(axis=1) / counts.max(axis=1)
-    return ratios
+    largest = counts.max(axis=1)
+    return np.divide(counts.min(axis=1), largest, out=np.zeros_like(largest), where=largest > 0)
 
 
 def _label_column(labels: Any) -> AnyArray:

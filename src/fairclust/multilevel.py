@@ -8,12 +8,13 @@ the energy, and goes back level by level. Starts live on the coarsest level, whe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ._core import kernels
 from ._typing import FloatArray, IntArray
-from .fairness import KLFairness
+from .fairness import Representation
 from .graphs import Graph, from_arrays
 
 _SLOWEST_SHRINKING = 0.95  # a level that keeps more of its nodes than this is the last
@@ -31,23 +32,21 @@ class Level:
     ----------
     graph : Graph
     codes : ndarray of shape (n_nodes,), int32, or None
-        Group of each node, where every node is one point.
-    masses : ndarray of shape (n_nodes, n_groups) or None
-        What each node holds, where nodes are several points.
+        Cell of each node, where every node is one point.
+    masses : ndarray of shape (n_nodes, n_columns) or None
+        What each node holds of each column of the fairness term, where nodes are several points.
     """
 
     graph: Graph
     codes: IntArray | None
     masses: FloatArray | None
 
-    def node_masses(self, n_groups: int) -> FloatArray:
-        """Masses of each node, (n_nodes, n_groups)."""
+    def node_masses(self, membership: FloatArray) -> FloatArray:
+        """Masses of each node by column, (n_nodes, n_columns)."""
         if self.masses is not None:
             return self.masses
         assert self.codes is not None
-        table = np.zeros((self.graph.n_nodes, n_groups))
-        table[np.arange(len(table)), self.codes] = 1.0
-        return table
+        return membership[self.codes]
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class CutEnergy:
 
     Parameters
     ----------
-    fairness : KLFairness
+    fairness : Representation
     weight : ndarray of shape (n_clusters,)
         Weight of each cluster's fairness.
     n_threads : int
     """
 
-    fairness: KLFairness
+    fairness: Representation
     weight: FloatArray
     n_threads: int = 1
 
@@ -84,14 +83,26 @@ class CutEnergy:
         """Number of clusters."""
         return len(self.weight)
 
+    @property
+    def is_alike(self) -> bool:
+        """Whether all clusters are treated the same, so that labels may be renumbered."""
+        tables = [self.weight, *(part.target for part in self.fairness.parts if part.target.ndim == 2)]
+        tables += [] if self.fairness.shares is None else [self.fairness.shares]
+        return all(bool((table == table[0]).all()) for table in tables)
+
+    def cell_masses(self, level: Level, labels: IntArray) -> FloatArray:
+        """How much of each cell each cluster holds, (n_clusters, n_cells), where nodes are points."""
+        assert level.codes is not None
+        n_cells = len(self.fairness.membership)
+        cells = labels.astype(np.int64) * n_cells + level.codes
+        return np.bincount(cells, minlength=self.n_clusters * n_cells).reshape(-1, n_cells).astype(float)
+
     def masses(self, level: Level, labels: IntArray) -> FloatArray:
-        """How much of each group each cluster holds, (n_clusters, n_groups)."""
-        n_groups = len(self.fairness.target)
+        """How much of each column each cluster holds, (n_clusters, n_columns)."""
         if level.codes is not None:
-            cells = labels.astype(np.int64) * n_groups + level.codes
-            return np.bincount(cells, minlength=self.n_clusters * n_groups).reshape(-1, n_groups).astype(float)
+            return self.cell_masses(level, labels) @ self.fairness.membership
         assert level.masses is not None
-        columns = [np.bincount(labels, level.masses[:, j], self.n_clusters) for j in range(n_groups)]
+        columns = [np.bincount(labels, column, self.n_clusters) for column in level.masses.T]
         return np.stack(columns, axis=1)
 
     def cut(self, level: Level, labels: IntArray) -> float:
@@ -102,16 +113,29 @@ class CutEnergy:
         """Ncut + Σ_k weight_k · fairness_k."""
         penalty = 0.0
         if self.weight.any():
-            penalty = float(self.weight @ self.fairness.value(self.masses(level, labels)))
+            penalty = float(self.weight @ self.fairness.column_value(self.masses(level, labels)))
         return self.cut(level, labels) + penalty
 
     def move(self, level: Level, labels: IntArray, random_state: np.random.RandomState, size: float) -> None:
         """Move single nodes (IN/OUT labels) while that lowers the energy; ``size`` is what the energy is about."""
         order = _visiting_order(level.graph.n_nodes, random_state)
         kernels.move_nodes(
-            *level.graph.arrays, level.graph.degree, level.codes, level.masses, self.fairness.target, self.weight,
+            *level.graph.arrays, level.graph.degree, level.codes, level.masses, *self._columns,
             order, _MOST_PASSES, _LEAST_GAIN * size, labels,
         )  # fmt: skip
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray]:
+        """The fairness term as the kernel reads it: membership, target, weight, first columns, who overlaps."""
+        fairness, n_clusters = self.fairness, self.n_clusters
+        target = np.zeros((n_clusters, fairness.membership.shape[1]))
+        for part, own in zip(fairness.parts, fairness.columns, strict=True):
+            target[:, own.start : own.start + part.target.shape[-1]] = part.target
+        shares = np.ones((n_clusters, fairness.n_parts)) if fairness.shares is None else fairness.shares
+        first = np.array([0, *(own.stop for own in fairness.columns)], dtype=np.int64)
+        overlaps = np.array([part.n_columns > part.target.shape[-1] for part in fairness.parts], dtype=np.uint8)
+        membership = np.ascontiguousarray(fairness.membership)
+        return membership, target, np.ascontiguousarray(self.weight[:, None] * shares), first, overlaps
 
 
 def ncut_of(graph: Graph, labels: IntArray, n_clusters: int, n_threads: int) -> float:
@@ -123,7 +147,7 @@ def ncut_of(graph: Graph, labels: IntArray, n_clusters: int, n_threads: int) -> 
 
 def coarsen(
     level: Level,
-    n_groups: int,
+    membership: FloatArray,
     size: int,
     heaviest: float,
     random_state: np.random.RandomState,
@@ -134,7 +158,8 @@ def coarsen(
     Parameters
     ----------
     level : Level
-    n_groups : int
+    membership : ndarray of shape (n_cells, n_columns)
+        Of the fairness term.
     size : int
     heaviest : float
         Most degree that two joined nodes may have together.
@@ -157,7 +182,7 @@ def coarsen(
         n_parents = kernels.match_nodes(*fine.graph.arrays, fine.graph.degree, labels, order, heaviest, parent)
         if n_parents > _SLOWEST_SHRINKING * fine.graph.n_nodes:
             break
-        levels.append(_joined(fine, n_groups, parent, n_parents))
+        levels.append(_joined(fine, membership, parent, n_parents))
         parents.append(parent)
         if labels is not None:
             coarse = np.empty(n_parents, dtype=np.int32)
@@ -190,7 +215,7 @@ def cycle(
 ) -> IntArray:
     """Shrink within the clusters, move, and come back: labels whose energy is not higher, but for rounding."""
     heaviest = heaviest_node(level, energy.n_clusters)
-    hierarchy, coarse = coarsen(level, len(energy.fairness.target), size, heaviest, random_state, labels)
+    hierarchy, coarse = coarsen(level, energy.fairness.membership, size, heaviest, random_state, labels)
     assert coarse is not None
     return descend(hierarchy, energy, coarse, random_state)
 
@@ -209,13 +234,11 @@ def _visiting_order(n_nodes: int, random_state: np.random.RandomState) -> IntArr
     return np.ascontiguousarray(order[order < n_nodes])
 
 
-def _joined(level: Level, n_groups: int, parent: IntArray, n_parents: int) -> Level:
+def _joined(level: Level, membership: FloatArray, parent: IntArray, n_parents: int) -> Level:
     graph = from_arrays(*(np.asarray(part) for part in kernels.contract(*level.graph.arrays, parent, n_parents)))
-    if level.codes is not None:
-        cells = parent.astype(np.int64) * n_groups + level.codes
-        masses = np.bincount(cells, minlength=n_parents * n_groups).reshape(n_parents, n_groups).astype(float)
+    if level.codes is None:
+        columns = list(level.node_masses(membership).T)
     else:
-        assert level.masses is not None
-        columns = [np.bincount(parent, level.masses[:, j], n_parents) for j in range(n_groups)]
-        masses = np.ascontiguousarray(np.stack(columns, axis=1))
-    return Level(graph, None, masses)
+        columns = [column[level.codes] for column in membership.T]
+    masses = np.stack([np.bincount(parent, column, n_parents) for column in columns], axis=1)
+    return Level(graph, None, np.ascontiguousarray(masses))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ._typing import FloatArray, IntArray
+from .fairness import Representation
 from .fitting import FitResult, Settings, StopReason, fit_once
 from .multilevel import CutEnergy, Hierarchy, Level, coarsen, cycle, descend, heaviest_node
 from .objectives import NCutObjective
@@ -95,9 +96,9 @@ class NCutProblem(Problem):
         state: State | None = None,
         settings: Settings | None = None,
     ) -> FitResult:
-        """Fit at a weight per cluster, from labels and from the openings, whichever is lower."""
+        """Fit at a weight per cluster and attribute, from labels and from the openings, whichever is lower."""
         settings = settings or self.settings
-        energy = CutEnergy(self.fairness, weights, self.sweep.n_threads)
+        energy = CutEnergy(*self.fairness.weighted(weights), self.sweep.n_threads)
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
         if settings.assignments == "soft" and weights.any() and self.sweep.n_groups > 1:
@@ -123,7 +124,7 @@ class NCutProblem(Problem):
             hard = parameters if parameters.ndim == 1 else parameters.argmax(axis=1)
             tried.append(np.ascontiguousarray(hard, dtype=np.int32))
         # Openings do not know which cluster is which: with unequal weights only labels do.
-        if self.openings and (not len(tried) or (energy.weight == energy.weight[0]).all()):
+        if self.openings and (not len(tried) or energy.is_alike):
             tried.append(self._opened(energy, random_state))
         if len(parameters) and len(tried) > 1 and self.is_refined:
             # The given labels suit another weight: they get a chance to adapt before they are compared.
@@ -199,7 +200,7 @@ class NCutProblem(Problem):
         if self.is_refined and len(energy.weight) > 1:
             labels, reason = self._cycles(energy, labels, history, settings, random_state)
         state = self._hold(labels)
-        masses = energy.masses(self.level, labels)
+        masses = energy.cell_masses(self.level, labels)
         value = energy.cut(self.level, labels)
         return FitResult(
             self.sweep.layout.to_visiting_order(labels), labels, state, masses, value, history[-1], np.array(history),
@@ -237,7 +238,7 @@ class NCutProblem(Problem):
         if settings.on_iteration is not None:
             say = settings.on_iteration
             settings = replace(settings, on_iteration=lambda n_iter, value: say(n_iter, value / unit))
-        found = fit_once(objective, self.sweep, self.fairness, energy.weight * unit, self.solver, labels, settings)
+        found = fit_once(objective, self.sweep, energy.fairness, energy.weight * unit, self.solver, labels, settings)
         return replace(
             found,
             objective=found.objective / unit,
@@ -282,11 +283,11 @@ def _steps(weight: float, wanted: float) -> FloatArray:
     return np.geomspace(weight, wanted, n_steps + 1)[1:]
 
 
-def open_graph(level: Level, n_clusters: int, target: FloatArray, random_state: np.random.RandomState) -> Opening:
+def open_graph(level: Level, n_clusters: int, fairness: Representation, random_state: np.random.RandomState) -> Opening:
     """Shrink the graph and make starts from its plain and its fair spectral embedding."""
     size = max(COARSE, _NODES_PER_CLUSTER * n_clusters)
-    hierarchy, _ = coarsen(level, len(target), size, heaviest_node(level, n_clusters), random_state)
+    hierarchy, _ = coarsen(level, fairness.membership, size, heaviest_node(level, n_clusters), random_state)
     labels = start_labels(hierarchy.coarsest, n_clusters, None, _STARTS, random_state)
-    if len(target) > 1:
-        labels += start_labels(hierarchy.coarsest, n_clusters, target, _STARTS, random_state)
+    if len(fairness.membership) > 1:
+        labels += start_labels(hierarchy.coarsest, n_clusters, fairness, _STARTS, random_state)
     return Opening(hierarchy, labels)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,12 @@ from . import checks
 from ._typing import AnyArray, FloatArray, IntArray
 from .errors import InvalidInputError, MissingExtraError
 from .estimators import FairKMeans
-from .fairness import cluster_balances
+from .fitting import FitResult
+from .people import Attributes
 from .problem import Problem, WeightedFit
 
 _GRID = 20
+_BRIEF = 3  # outer iterations on all points, where a sample was fitted first
 _SPAN = (3e-3, 300.0)  # natural weights: from hardly felt to saturated
 
 
@@ -54,11 +56,17 @@ class FairnessPath:
         Weight of each cluster.
     group_names, target_proportions : ndarray of shape (n_groups,)
         As fitted.
+    group_attributes : ndarray of shape (n_groups,)
+        The attribute of each group.
+    cluster_errors : ndarray of shape (n_points, n_clusters, n_attributes)
+        Fairness error of each cluster in each attribute.
     is_dominated : ndarray of shape (n_points,), bool
         Where another weight's labelling is at least as good in both scores and better in one. Such points carry the
         same labels as a neighbour.
     n_sweeps : int
         Passes over the point costs for the whole path.
+    attributes : Attributes
+        What encodes people as the fits did.
     """
 
     fairness_weights: FloatArray
@@ -73,6 +81,9 @@ class FairnessPath:
     target_proportions: FloatArray
     is_dominated: AnyArray
     n_sweeps: int
+    group_attributes: AnyArray
+    cluster_errors: FloatArray
+    attributes: Attributes = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.fairness_weights)
@@ -176,9 +187,10 @@ def fairness_path(
     Parameters
     ----------
     estimator : FairKMeans, FairKMedian or FairNCut
-        Its parameters are used, except for ``fairness_weight`` and the goals. It is not changed.
+        Its parameters are used, except for ``fairness_weight``, the goals and bounds on sizes. It is not changed.
     X : array-like of shape (n_samples, n_features)
-    sensitive_features : array-like of shape (n_samples,)
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        As for the estimator's fit().
     fairness_weights : sequence of float or None
         Weights ≥ 0. None: 0 and a geometric grid from hardly felt to saturated, 20 in all.
     sample_weight : array-like of shape (n_samples,) or None
@@ -203,24 +215,42 @@ def fairness_path(
     """
     model = clone(estimator).set_params(fairness_weight=0.0)
     defaults = {"max_fairness_error": checks.DEFAULT_MAX_FAIRNESS_ERROR, "min_balance": None}
-    defaults |= {"max_cost_increase": None, "bounds": None}
+    defaults |= {"max_cost_increase": None, "bounds": None, "min_cluster_size": None, "max_cluster_size": None}
     model.set_params(**{name: value for name, value in defaults.items() if name in model.get_params()})
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
     given = None if fairness_weights is None else _check_weights(fairness_weights)
-    problem, groups, start = model._path_start(X, sensitive_features, sample_weight)
+    problem, attributes, start = model._path_start(X, sensitive_features, sample_weight)
     weights = _grid(problem, start) if given is None else given
-    fits: list[WeightedFit] = []
-    for weight in weights:
-        last = fits[-1].result if fits else None
-        state = last.state if last is not None and last.state.pull.any() else None
-        fits.append(problem.fit(float(weight), start if last is None else last.parameters, state))
+    fits = []
+    for weight, fit in zip(weights, _follow(problem, weights, start), strict=True):
+        fits.append(fit)
         if verbose:
-            result = fits[-1].result
+            result = fit.result
             print(
                 f"weight {weight:.4g}: objective {result.objective:.6g}, error {problem.error(result):.4g}", flush=True
             )
-    return _collect(problem, weights, fits, groups.names, groups.target)
+    return _collect(problem, weights, fits, attributes)
+
+
+def _follow(problem: Problem, weights: FloatArray, start: FloatArray) -> Iterator[WeightedFit]:
+    """Fit at each weight from where the last fit ended; of many points a sample, then all of them briefly."""
+    coarse = problem.coarse()
+    brief = replace(problem, settings=replace(problem.settings, max_iter=_BRIEF))
+    last: FitResult | None = None
+    for weight in weights:
+        state = last.state if last is not None and last.state.pull.any() else None
+        parameters = start if last is None else last.parameters
+        if coarse is None or weight == 0:
+            found = problem.fit(float(weight), parameters, state)
+            last = found.result
+        else:
+            rough = coarse.fit(float(weight) * coarse.share, parameters, state)
+            last = rough.result
+            found = brief.fit(float(weight), last.parameters, last.state)
+            n_sweeps = found.n_sweeps + round(rough.n_sweeps * coarse.share / problem.share)
+            found = replace(found, n_sweeps=n_sweeps)
+        yield found
 
 
 def _check_weights(fairness_weights: Sequence[float] | FloatArray) -> FloatArray:
@@ -235,29 +265,32 @@ def _grid(problem: Problem, start: FloatArray) -> FloatArray:
     return np.concatenate(([0.0], natural * np.geomspace(*_SPAN, _GRID - 1)))
 
 
-def _collect(
-    problem: Problem, weights: FloatArray, fits: list[WeightedFit], names: AnyArray, target: FloatArray
-) -> FairnessPath:
+def _collect(problem: Problem, weights: FloatArray, fits: list[WeightedFit], attributes: Attributes) -> FairnessPath:
     """At each weight, the labelling with the lowest energy of all: the lower envelope, so that scores are monotone."""
     objectives = np.array([fit.result.objective for fit in fits])
     errors = np.array([problem.error(fit.result) for fit in fits])
-    energies = objectives + np.outer(weights, errors)
+    shares = np.ones(problem.fairness.n_parts) if problem.attribute_weights is None else problem.attribute_weights
+    minimised = np.array([(problem.fairness.errors(fit.result.masses) @ shares).sum() for fit in fits])
+    energies = objectives + np.outer(weights, minimised)
     chosen = energies.argmin(axis=1)
     # Ties at weight 0 and rounding must not make the choice go back.
-    chosen = np.array([max(chosen[: i + 1], key=lambda c: -errors[c]) for i in range(len(chosen))])
+    chosen = np.array([max(chosen[: i + 1], key=lambda c: -minimised[c]) for i in range(len(chosen))])
     masses = np.array([fits[i].result.masses for i in chosen])
-    sizes = masses.sum(axis=2)
+    fairness = problem.fairness
     return FairnessPath(
         fairness_weights=weights,
         objectives=objectives[chosen],
         fairness_errors=errors[chosen],
-        max_fairness_errors=np.array([problem.fairness.value(one).max() for one in masses]),
-        balances=np.array([cluster_balances(one).min() for one in masses]),
+        max_fairness_errors=np.array([fairness.errors(one).max() for one in masses]),
+        balances=np.array([fairness.balances(one).min() for one in masses]),
         labels=np.array([problem.sweep.user_labels(fits[i].result.labels) for i in chosen]),
-        proportions=np.divide(masses, sizes[:, :, None], out=np.zeros_like(masses), where=sizes[:, :, None] > 0),
-        sizes=sizes,
-        group_names=names,
-        target_proportions=target,
+        proportions=np.array([fairness.proportions(one) for one in masses]),
+        sizes=masses.sum(axis=2),
+        group_names=attributes.names,
+        target_proportions=attributes.target,
+        group_attributes=np.array([attribute.name for attribute in attributes for _ in attribute.names]),
+        cluster_errors=np.array([fairness.errors(one) for one in masses]),
+        attributes=attributes,
         is_dominated=chosen != np.arange(len(chosen)),
         n_sweeps=sum(fit.n_sweeps for fit in fits),
     )

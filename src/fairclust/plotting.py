@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from ._typing import AnyArray, FloatArray
-from .audit import AuditReport, audit
+from .audit import audit_each
 from .errors import InvalidInputError, MissingExtraError
 
 __all__ = ["CompositionDisplay", "ConvergenceDisplay", "TradeoffDisplay"]
@@ -147,21 +147,31 @@ class CompositionDisplay:
         self.group_names = group_names
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, attribute: str | None = None, ax: Any = None) -> Self:
         """Draw the clusters of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator
+        attribute : str or None, default=None
+            Which of several sensitive attributes.
         ax : matplotlib axes or None, default=None
         """
         _check_fitted(estimator, "proportions_")
         names = np.arange(len(estimator.proportions_))
-        return cls(estimator.proportions_, estimator.target_proportions_, names, estimator.group_names_).plot(ax)
+        own = estimator.group_attributes_ == _one_of(estimator.attribute_names_.tolist(), attribute)
+        target = estimator.target_proportions_[..., own]
+        return cls(estimator.proportions_[:, own], target, names, estimator.group_names_[own]).plot(ax)
 
     @classmethod
     def from_predictions(
-        cls, labels: Any, sensitive_features: Any, *, target_proportions: Any = None, ax: Any = None
+        cls,
+        labels: Any,
+        sensitive_features: Any,
+        *,
+        target_proportions: Any = None,
+        attribute: str | None = None,
+        ax: Any = None,
     ) -> Self:
         """Draw labels from any algorithm.
 
@@ -170,9 +180,12 @@ class CompositionDisplay:
         labels, sensitive_features : array-like of shape (n_samples,)
         target_proportions : dict, array-like of shape (n_groups,) or None, default=None
             None: the data's shares.
+        attribute : str or None, default=None
+            Which of several sensitive attributes.
         ax : matplotlib axes or None, default=None
         """
-        report: AuditReport = audit(labels, sensitive_features, target_proportions=target_proportions)
+        reports = audit_each(labels, sensitive_features, target_proportions=target_proportions)
+        report = reports[_one_of(list(reports), attribute)]
         return cls(report.proportions, report.target_proportions, report.cluster_names, report.group_names).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -204,7 +217,7 @@ class CompositionDisplay:
                 )
             )
             left = left + self.proportions[:, j]
-        for boundary in np.cumsum(self.target_proportions)[:-1]:
+        for boundary in [] if np.ndim(self.target_proportions) == 2 else np.cumsum(self.target_proportions)[:-1]:
             self.ax_.axvline(boundary, color="black", linestyle="--", linewidth=1.2)
         self.ax_.set_yticks(np.arange(n_clusters), [_short(name) for name in self.cluster_names])
         self.ax_.invert_yaxis()
@@ -294,6 +307,17 @@ def _tidy(ax: Any) -> None:
 def _check_fitted(estimator: Any, attribute: str) -> None:
     if not hasattr(estimator, attribute):
         raise InvalidInputError(f"this {type(estimator).__name__} is not fitted yet. Call fit() first.")
+
+
+def _one_of(attributes: list[str], wanted: str | None) -> str:
+    """The attribute to draw."""
+    if wanted is None and len(attributes) == 1:
+        return attributes[0]
+    if wanted not in attributes:
+        raise InvalidInputError(
+            f"attribute={wanted!r}, but one of {', '.join(map(repr, attributes))} is needed: one attribute is drawn."
+        )
+    return wanted
 
 
 def _short(name: object) -> str:

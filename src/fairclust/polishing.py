@@ -52,7 +52,8 @@ class Penalty:
         n_groups = self.masses.shape[1]
         # Rows per cluster: as it is, then with a point of each group more, then with one less.
         rows = np.maximum(self.masses[clusters, None, :] + self._changes, 0.0)
-        values = self._fairness.value(rows.reshape(-1, n_groups)).reshape(len(clusters), -1)
+        owners = np.repeat(clusters, rows.shape[1])
+        values = self._fairness.value(rows.reshape(-1, n_groups), owners).reshape(len(clusters), -1)
         change = self._weight[clusters, None] * (values[:, 1:] - values[:, :1])
         self.enter[clusters] = change[:, :n_groups]
         self.leave[clusters] = change[:, n_groups:]

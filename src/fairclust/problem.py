@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._typing import FloatArray
-from .fairness import KLFairness
+from .fairness import Representation
 from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once, sampling_step
 from .objectives import Objective, Relaxed
 from .solvers import Solver
@@ -16,7 +16,7 @@ from .sweep import DataSweep, State
 
 @dataclass(frozen=True)
 class WeightedFit:
-    """A fit, the fairness weight of each cluster, and the sweeps that it took to find both."""
+    """A fit, the fairness weight of each cluster and attribute (K×A), and the sweeps that it took to find both."""
 
     result: FitResult
     weights: FloatArray
@@ -29,21 +29,28 @@ class Problem:
 
     objective: Objective
     sweep: DataSweep
-    fairness: KLFairness
+    fairness: Representation
     solver: Solver
     settings: Settings
     share: float = 1.0  # of the full data that this is a sample of
+    attribute_weights: FloatArray | None = None  # (n_parts,); None: 1 for each
 
     @property
     def group_masses(self) -> FloatArray:
-        """Weight of each group, as one row (1, n_groups)."""
+        """Weight of each cell, as one row (1, n_cells)."""
         return self.sweep.group_masses
 
     def fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> WeightedFit:
-        """Fit at one weight for all clusters, from parameters and perhaps from prices."""
-        weights = np.full(self.sweep.n_clusters, weight)
+        """Fit at one weight for all clusters (times those of the attributes), perhaps from prices."""
+        weights = self.full_weights(weight)
+        if self.attribute_weights is not None:
+            weights = weights * self.attribute_weights
         result = self.fit_weights(weights, parameters, state)
         return WeightedFit(result, weights, result.n_sweeps)
+
+    def full_weights(self, weight: float) -> FloatArray:
+        """One weight for all clusters and attributes, (n_clusters, n_parts)."""
+        return np.full((self.sweep.n_clusters, self.fairness.n_parts), weight)
 
     def fit_weights(
         self,
@@ -52,8 +59,9 @@ class Problem:
         state: State | None = None,
         settings: Settings | None = None,
     ) -> FitResult:
-        """Fit at a weight per cluster."""
-        parts = (self.objective, self.sweep, self.fairness, weights, self.solver, parameters, settings or self.settings)
+        """Fit at a weight per cluster and attribute, (n_clusters, n_parts)."""
+        fairness, weight = self.fairness.weighted(weights)
+        parts = (self.objective, self.sweep, fairness, weight, self.solver, parameters, settings or self.settings)
         is_new = state is None or isinstance(self.objective, Relaxed)
         return fit_coarse_to_fine(*parts, state) if is_new else fit_once(*parts, state)
 
@@ -65,12 +73,18 @@ class Problem:
     def sampled(self, step: int) -> Problem:
         """The same problem on every step-th point."""
         sample, rows = self.sweep.sampled(step)
-        share = self.share * sample.total / self.sweep.total
-        return replace(self, sweep=sample, objective=self.objective.sampled(rows), share=share)
+        share = sample.total / self.sweep.total
+        return replace(
+            self,
+            sweep=sample,
+            objective=self.objective.sampled(rows),
+            fairness=self.fairness.scaled(share),
+            share=self.share * share,
+        )
 
     def error(self, result: FitResult) -> float:
-        """Fairness error, summed over the clusters, on the hard labels."""
-        return float(self.fairness.value(result.masses).sum())
+        """Fairness error, summed over clusters and attributes, on the hard labels."""
+        return float(self.fairness.errors(result.masses).sum())
 
     def natural_weight(self, parameters: FloatArray) -> float:
         """Return a weight of the right order: a cluster's fairness is worth moving its points by their gap."""

@@ -52,12 +52,6 @@ def proportional_counts(masses: FloatArray) -> FloatArray:
     return counts
 
 
-def is_proportional(masses: FloatArray) -> bool:
-    """Whether every count is the floor or the ceiling of its ideal share."""
-    ideal = np.outer(masses.sum(axis=1), masses.sum(axis=0)) / masses.sum()
-    return bool((np.abs(masses - ideal) < 1.0 - 1e-9).all() or (np.abs(masses - ideal) <= 1e-9).all())
-
-
 def move_to_counts(sweep: InMemorySweep, price: FloatArray, counts: FloatArray) -> IntArray:
     """Labels argmin(a + price), changed at the least cost so that the counts are met.
 

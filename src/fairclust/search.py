@@ -1,8 +1,8 @@
 """From a goal to weights: the cheapest clustering found whose clusters all meet it, by warm-started fits.
 
-Each cluster has a weight of its own, a Lagrange multiplier: it grows where the cluster misses the goal and shrinks
-where it is fairer than asked, so that no cluster pays for more than it needs. Fits in between are a few iterations long
-and start where the last one ended.
+Each cluster has a weight of its own for each attribute, a Lagrange multiplier: it grows where the cluster misses the
+goal and shrinks where it is fairer than asked, so that no cluster pays for more than it needs. Fits in between are a
+few iterations long and start where the last one ended.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 from ._typing import AnyArray, FloatArray
 from .fitting import FitResult, StopReason
 from .goals import Goal
+from .margins import is_rounded, rounded_counts
 from .problem import Problem, WeightedFit
-from .rounding import is_proportional, move_to_counts, proportional_counts
+from .rounding import move_to_counts
 from .sweep import InMemorySweep
 
 _MOST_ROUNDS = 30
@@ -27,6 +28,8 @@ _CLEAR_GAIN = 1e-4
 _AIM = 0.97  # of the goal, so that the last fit does not end just outside
 _STEP = 4.0  # largest factor by which a weight changes in a round
 _POWER = 0.8
+_SLOWING = 0.6
+_SLOWEST = 0.15
 _SMALLEST_WEIGHT = 1e-3  # of the natural weight: below this a cluster is as good as free
 _CORRECTIONS = 16
 _CORRECTION = 1.1
@@ -122,7 +125,7 @@ class GoalAim:
     def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
         """Whether every cluster meets the goal; for exact proportions, up to the rounding to whole points."""
         if self.exactly:
-            return is_proportional(fit.result.masses)
+            return is_rounded(fit.result.masses, problem.fairness.membership)
         return bool(self.goal.ratio(fit.result.masses).max() <= 1.0)
 
     def missed(self, problem: Problem, fit: WeightedFit) -> str:
@@ -131,7 +134,7 @@ class GoalAim:
         if obstacle is not None:
             return f"{obstacle}. The clusters come as close as a large weight takes them."
         masses = fit.result.masses
-        worst = int(self.goal.ratio(masses).argmax())
+        worst = int(self.goal.ratio(masses).max(axis=1).argmax())
         return (
             f"{self.goal} was not reached: cluster {worst} is the worst, with {self.goal.achieved(masses):.3g}. "
             "Allow more, or try fewer clusters or more starts (n_init)."
@@ -231,7 +234,7 @@ def search_cost(problem: Problem, most_increase: float, start: FloatArray) -> We
 
 def _adapt(problem: Problem, goal: Goal, start: FloatArray, natural: float) -> _Tried:
     """Let the weights find their level, then fit at the best of them until nothing moves."""
-    weights = np.full(problem.sweep.n_clusters, natural)
+    weights = problem.full_weights(natural)
     tried = _try(problem, goal, weights, start, None)
     if tried.is_met:  # at a small weight: perhaps nothing needs to be done
         plain = _try(problem, goal, np.zeros_like(weights), start, None)
@@ -249,6 +252,7 @@ def _follow(problem: Problem, goal: Goal, tried: _Tried, n_iter: int) -> _Tried:
     """Fit for so many iterations, change the weights, fit again; at the best weights, until nothing moves."""
     best: _Tried | None = None
     closest, stale = tried, 0
+    pace, last_growth = np.ones_like(tried.weights), np.ones_like(tried.weights)
     least = _SMALLEST_WEIGHT * float(tried.weights.max())
     for _ in range(_MOST_ROUNDS):
         is_best = tried.is_met and (best is None or tried.result.objective < best.result.objective)
@@ -258,7 +262,11 @@ def _follow(problem: Problem, goal: Goal, tried: _Tried, n_iter: int) -> _Tried:
         closest = tried if tried.worst < closest.worst else closest
         if best is not None and stale >= _PATIENCE:
             break
-        weights = np.maximum(tried.weights * _growth(goal, tried.result), least)
+        growth = _growth(goal, tried.result)
+        # A weight that turns round went too far: it takes smaller steps from then on.
+        pace = np.where((growth > 1) == (last_growth > 1), pace, np.maximum(pace * _SLOWING, _SLOWEST))
+        last_growth = growth
+        weights = np.maximum(tried.weights * growth**pace, least)
         tried = _try(problem, goal, weights, tried.result.parameters, tried.result, n_iter)
     return _settle(problem, goal, best or closest)
 
@@ -277,26 +285,21 @@ def _resort(problem: Problem, goal: Goal, settled: _Tried, start: FloatArray) ->
 
 def _settle(problem: Problem, goal: Goal, found: _Tried) -> _Tried:
     """Fit at these weights until nothing moves; raise those of clusters that miss the goal, a little at a time."""
-    best = found if np.isfinite(found.worst) else None
-    weights, last = found.weights, found.result
+    best, weights, last = found, found.weights, found.result
     for correction in range(_CORRECTIONS):
         tried = _try(problem, goal, weights, last.parameters, last)
-        if _is_better(tried, best):
-            best = tried
-        if tried.is_met:
+        best = tried if _is_better(tried, best) else best
+        if best.is_met:  # this fit's, or the one that it started from: that one is then the better
             break
         # What a cluster gives away others must take: after a while, all weights grow.
         misses = goal.ratio(tried.result.masses) > 1
         grown = np.maximum(_growth(goal, tried.result), _CORRECTION ** (1 + correction // 2))
         weights = tried.weights * np.where(misses, grown, _CORRECTION ** (correction // 4))
         last = tried.result
-    assert best is not None
     return best
 
 
-def _is_better(tried: _Tried, best: _Tried | None) -> bool:
-    if best is None:
-        return True
+def _is_better(tried: _Tried, best: _Tried) -> bool:
     if tried.is_met and best.is_met:
         return tried.result.objective < best.result.objective
     return tried.worst < best.worst
@@ -324,13 +327,13 @@ def _try(
 
 def _exact(problem: Problem, start: FloatArray, natural: float) -> _Tried:
     """Nearly proportional prices, then whole counts; centres follow while that is cheaper."""
-    weights = np.full(problem.sweep.n_clusters, _EXACT_WEIGHT * natural)
+    weights = problem.full_weights(_EXACT_WEIGHT * natural)
     result = problem.fit_weights(weights / 30, start)
     result = problem.fit_weights(weights, result.parameters, result.state)
     best = _rounded(problem, weights, result)
     for _ in range(_EXACT_ROUNDS):
         # The point costs are at the means of the best labels already: _rounded filled them last.
-        solution = problem.solver.solve(problem.sweep, problem.fairness, weights, best.state)
+        solution = problem.solver.solve(problem.sweep, *problem.fairness.weighted(weights), best.state)
         again = _rounded(problem, weights, replace(best, state=solution.state))
         if again.objective >= best.objective:
             break
@@ -345,11 +348,11 @@ def _rounded(problem: Problem, weights: FloatArray, result: FitResult) -> FitRes
     masses = sweep.assign(result.state.price).masses
     if (masses.sum(axis=1) <= 0).any():
         masses = result.masses
-    counts = proportional_counts(masses)
+    counts = rounded_counts(masses, problem.fairness.membership)
     labels = move_to_counts(sweep, result.state.price, counts)
     parameters = objective.parameters(sweep, labels, counts.sum(axis=1))
     value = objective.fill(sweep, parameters, labels)
-    energy = value + float(weights @ problem.fairness.value(counts))
+    energy = value + float((weights * problem.fairness.errors(counts)).sum())
     return replace(
         result, labels=labels, masses=counts, parameters=parameters, objective=value, energy=energy,
         energy_history=np.append(result.energy_history[result.energy_history > energy], energy),

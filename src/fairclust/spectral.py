@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from ._typing import FloatArray, IntArray
+from .fairness import Representation
 from .multilevel import Level
 
 _DENSE_UP_TO = 400  # nodes: below it all eigenvectors are found at once
@@ -21,7 +22,7 @@ _TOLERANCE = 1e-4
 
 
 def embedding(
-    level: Level, n_vectors: int, target: FloatArray | None, random_state: np.random.RandomState
+    level: Level, n_vectors: int, fairness: Representation | None, random_state: np.random.RandomState
 ) -> FloatArray:
     """Rows whose K-means clusters cut little: the leading eigenvectors, divided by √d.
 
@@ -30,7 +31,7 @@ def embedding(
     level : Level
     n_vectors : int
         How many.
-    target : ndarray of shape (n_groups,) or None
+    fairness : Representation or None
         Wanted shares: the fair embedding. None: the plain one.
     random_state : RandomState
         Where Lanczos starts.
@@ -46,21 +47,24 @@ def embedding(
     # The spectrum is in [−1, 1]; one is added, so that what the constraints remove (0) is not among the largest.
     matrix = scale @ level.graph.matrix.astype(np.float64) @ scale + sparse.diags_array((degree > 0).astype(float))
     constraints = None
-    if target is not None and len(target) > 1:
-        masses = level.node_masses(len(target))
-        unfair = (masses - masses.sum(axis=1, keepdims=True) * target)[:, :-1] * root[:, None]
-        constraints = _basis(unfair)
+    if fairness is not None:
+        unfair = fairness.imbalance(level.node_masses(fairness.membership)) * root[:, None]
+        constraints = _basis(unfair) if unfair.shape[1] else None
     vectors = _leading(matrix, constraints, n_vectors, random_state)
     return vectors * root[:, None]
 
 
 def start_labels(
-    level: Level, n_clusters: int, target: FloatArray | None, n_starts: int, random_state: np.random.RandomState
+    level: Level,
+    n_clusters: int,
+    fairness: Representation | None,
+    n_starts: int,
+    random_state: np.random.RandomState,
 ) -> list[IntArray]:
     """Labels from K-means on an embedding, degrees as weights (then K-means is a relaxed Ncut), several times."""
     # One thread: sums in another order would end in other labels, and the level is small.
     with threadpool_limits(limits=1):
-        rows = embedding(level, n_clusters, target, random_state)
+        rows = embedding(level, n_clusters, fairness, random_state)
         weights = np.where(level.graph.degree > 0, level.graph.degree, np.finfo(float).tiny ** 0.25)
         labels = []
         for _ in range(n_starts):

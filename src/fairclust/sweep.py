@@ -15,7 +15,10 @@ from ._core import kernels
 from ._typing import FloatArray, IntArray
 from .layout import BLOCK, Layout, build_layout, every_nth_of_each
 
-_CURVATURE_POINTS = 1 << 14  # of each group that curvature is counted over: a few percent off is near enough
+_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off is near enough
+_MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
+
+_RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 
@@ -170,16 +173,26 @@ class InMemorySweep:
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
         cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
-        self._stride = np.maximum(cell_blocks * BLOCK // _CURVATURE_POINTS, 1).astype(np.int64)
+        per_cell = max(_CURVATURE_POINTS * min(layout.n_cells, _MANY_CELLS) // layout.n_cells, BLOCK)
+        self._stride = np.maximum(cell_blocks * BLOCK // per_cell, 1).astype(np.int64)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
-        """Every step-th point of each group: a sample with the data's group shares. Also its rows of X."""
+        """Every step-th point of each cell: a sample with the data's group shares. Also its rows of X.
+
+        Of a rare cell more points are kept, with smaller weights: a few people more or less in a cluster must not
+        decide whether it looks fair.
+        """
         cells = self.layout.to_user_order(self.layout.cells)
-        rows = every_nth_of_each(cells, self.n_groups, step)
-        layout = build_layout(cells[rows], self.n_groups)
-        weights = None if self.weights is None else self.layout.to_user_order(self.weights)[rows]
+        weights = None if self.weights is None else self.layout.to_user_order(self.weights)
+        steps = sampling_steps(np.bincount(cells, minlength=self.n_groups), self.n_clusters, step)
+        kept = every_nth_of_each(cells, steps)
+        whole = np.bincount(cells, weights=weights, minlength=self.n_groups)
+        weights = sampled_weights(
+            steps, step, cells[kept], None if weights is None else weights[kept], whole, len(cells)
+        )
+        layout = build_layout(cells[kept], self.n_groups)
         weights = None if weights is None else layout.to_visiting_order(weights)
-        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), rows
+        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), kept
 
     @property
     def group_masses(self) -> FloatArray:
@@ -247,6 +260,36 @@ def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> Flo
 def same_labels(one: Any, other: Any) -> bool:
     """Whether two labellings of the same points are the same."""
     return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
+
+
+def sampling_steps(counts: IntArray, n_clusters: int, step: int) -> IntArray:
+    """How many points of each cell a sample passes on from one to the next: ``step``, fewer where they are rare."""
+    return np.clip(counts // (_RARE * n_clusters), 1, step)
+
+
+def sampled_weights(
+    steps: IntArray, step: int, cells: IntArray, weights: FloatArray | None, whole: FloatArray, n_samples: int
+) -> FloatArray | None:
+    """Weights of a sample's points such that every cell weighs as much in it as in all data; None: all alike.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n_cells,)
+        What :func:`sampling_steps` gave for ``step``.
+    step : int
+    cells, weights : ndarray of shape (n_sampled,)
+        Cells and own weights (None: 1) of the sample's points.
+    whole : ndarray of shape (n_cells,)
+        Weight of each cell in all data.
+    n_samples : int
+        Points of all data.
+    """
+    if (steps == step).all():
+        return weights
+    own = np.ones(len(cells)) if weights is None else weights
+    part = np.bincount(cells, weights=own, minlength=len(whole))
+    factors = np.divide(whole, part, out=np.zeros(len(whole)), where=part > 0) * (len(cells) / n_samples)
+    return own * factors[cells]
 
 
 def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import pytest
 
 import oracles
 from cases import SOLVERS, SWEEPS, OracleSweep, in_memory_sweep, people
-from fairclust.fairness import KLFairness
+from fairclust.fairness import one_attribute
 from fairclust.solvers import Bound, Dual
 from fairclust.sweep import State
 
@@ -28,7 +28,7 @@ class Inner:
 
     @property
     def fairness(self):
-        return KLFairness(self.target)
+        return one_attribute(self.target)
 
     def weights(self, fairness_weight):
         return np.full(self.costs.shape[1], float(fairness_weight))
@@ -85,7 +85,7 @@ def test_one_group_is_plain_clustering(solver, sweep):
     problem = inner(n_groups=2)
     costs, codes = problem.costs, np.zeros(len(problem.costs), dtype=np.int32)
     made = sweep(costs, codes, 1)
-    solution = solver.solve(made, KLFairness(np.array([1.0])), problem.weights(100.0))
+    solution = solver.solve(made, one_attribute(np.array([1.0])), problem.weights(100.0))
     np.testing.assert_allclose(solution.state.price, 0.0, atol=1e-6)
 
 

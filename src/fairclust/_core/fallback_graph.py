@@ -69,21 +69,29 @@ def move_nodes(
     degree: FloatArray,
     codes: IntArray | None,
     node_masses: FloatArray | None,
+    membership: FloatArray,
     target: FloatArray,
     weight: FloatArray,
+    first: IntArray,
+    overlaps: IntArray,
     order: IntArray,
     max_passes: int,
     least: float,
     labels: IntArray,
 ) -> tuple[int, int]:
     """Move single nodes while that lowers the energy (IN/OUT labels); return passes and moves."""
-    n_clusters, n_groups = len(weight), len(target)
-    masses = np.eye(n_groups)[codes] if node_masses is None else node_masses
+    n_clusters = len(weight)
+    masses = membership[codes] if node_masses is None else node_masses
+
+    def fairness_of(table: FloatArray, clusters: IntArray) -> FloatArray:
+        return _fairness(table, target[clusters], weight[clusters], first, overlaps)
+
+    everywhere = np.arange(n_clusters)
     inside, volume, _ = associations(indptr, indices, data, degree, labels, None, n_clusters, 1)
     count = np.bincount(labels, minlength=n_clusters)
-    held = np.zeros((n_clusters, n_groups))
+    held = np.zeros((n_clusters, membership.shape[1]))
     np.add.at(held, labels, masses)
-    fair = _fairness(held, target, weight)
+    fair = fairness_of(held, everywhere)
     waits = np.zeros(len(labels), dtype=bool)
     n_moved, is_full = 0, True
     for n_pass in range(max_passes):
@@ -100,8 +108,8 @@ def move_nodes(
             link = np.bincount(labels[indices[at][others]], data[at][others], n_clusters)
             loop = float(data[at][~others].sum())
             left, d = inside[own] - 2.0 * link[own] - loop, degree[node]
-            fair_left = _fairness(np.maximum(held[own] - masses[node], 0.0)[None], target, weight[own : own + 1])[0]
-            fair_with = _fairness(held + masses[node], target, weight)
+            fair_left = fairness_of(np.maximum(held[own] - masses[node], 0.0)[None], everywhere[own : own + 1])[0]
+            fair_with = fairness_of(held + masses[node], everywhere)
             leave = _kept(inside[own], volume[own]) - _kept(left, volume[own] - d) + fair_left - fair[own]
             change = leave + _kept(inside, volume) - _kept(inside + 2.0 * link + loop, volume + d) + fair_with - fair
             change[own] = np.inf
@@ -183,9 +191,17 @@ def _kept(inside: FloatArray, volume: FloatArray) -> FloatArray:
     return np.divide(inside, volume, out=np.zeros_like(np.asarray(volume, dtype=float)), where=np.asarray(volume) > 0)
 
 
-def _fairness(masses: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
-    size = masses.sum(axis=1, keepdims=True)
-    wanted = target > 0
-    shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)[:, wanted]
-    errors = (target[wanted] * np.log(target[wanted] / np.maximum(shares, 1e-20))).sum(axis=1)
-    return weight * np.maximum(errors, 0.0)
+def _fairness(
+    masses: FloatArray, target: FloatArray, weight: FloatArray, first: IntArray, overlaps: IntArray
+) -> FloatArray:
+    value = np.zeros(len(masses))
+    for a, overlap in enumerate(overlaps):
+        table, wanted = masses[:, first[a] : first[a + 1]], target[:, first[a] : first[a + 1]]
+        size = table[:, -1:] if overlap else table.sum(axis=1, keepdims=True)
+        shares = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
+        ratio = np.where(wanted > 0, wanted / np.maximum(shares, 1e-20), 1.0)
+        errors = (wanted * np.log(ratio)).sum(axis=1)
+        if overlap:
+            errors += (shares[:, :-1] - wanted[:, :-1]).sum(axis=1)
+        value += weight[:, a] * np.maximum(errors, 0.0)
+    return value

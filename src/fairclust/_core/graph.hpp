@@ -88,23 +88,38 @@ void associations(const Graph<T>& graph, const double* degree, const int32_t* la
     }
 }
 
-// Fairness of every cluster: weight_k * KL(target | shares), shares clipped as in fairness.py.
+// Fairness of every cluster: sum over parts of weight_ka * KL(target | shares), shares clipped as in fairness.py. A part
+// reads the columns first[a] to first[a + 1]. Where its groups overlap the last of them counts everyone, and the value
+// is the sum of target log(target/share) - target + share.
 struct Fairness {
-    int64_t K, J;
-    const double* target;  // IN (J,)
-    const double* weight;  // IN (K,)
+    int64_t K, J, A;
+    const double* target;     // IN (K, J); nothing is read for the columns that count everyone
+    const double* weight;     // IN (K, A)
+    const int64_t* first;     // IN (A + 1,)
+    const uint8_t* overlaps;  // IN (A,)
+
+    double size(int64_t a, const double* masses) const {
+        if (overlaps[a]) return masses[first[a + 1] - 1];
+        double size = 0.0;
+        for (int64_t j = first[a]; j < first[a + 1]; ++j) size += masses[j];
+        return size;
+    }
 
     double value(int64_t k, const double* masses) const {
-        if (weight[k] == 0.0) return 0.0;
-        double size = 0.0;
-        for (int64_t j = 0; j < J; ++j) size += masses[j];
-        double sum = 0.0;
-        for (int64_t j = 0; j < J; ++j) {
-            if (target[j] <= 0.0) continue;
-            const double share = size > 0.0 ? masses[j] / size : 0.0;
-            sum += target[j] * std::log(target[j] / std::max(share, 1e-20));
+        double value = 0.0;
+        for (int64_t a = 0; a < A; ++a) {
+            if (weight[k * A + a] == 0.0) continue;
+            const double whole = size(a, masses);
+            double sum = 0.0;
+            for (int64_t j = first[a]; j < first[a + 1] - overlaps[a]; ++j) {
+                const double wanted = target[k * J + j];
+                const double share = whole > 0.0 ? masses[j] / whole : 0.0;
+                if (wanted > 0.0) sum += wanted * std::log(wanted / std::max(share, 1e-20));
+                if (overlaps[a]) sum += share - wanted;
+            }
+            value += weight[k * A + a] * std::max(sum, 0.0);
         }
-        return weight[k] * std::max(sum, 0.0);
+        return value;
     }
 };
 
@@ -113,25 +128,27 @@ inline double kept(double inside, double volume) { return volume > 0.0 ? inside 
 // Moves single nodes as long as that lowers  K - sum_k inside_k / volume_k + sum_k fairness_k.
 //
 // Nodes are visited in `order`; a node goes to the cluster where the energy is lowest. A full pass is followed by passes
-// over the nodes that moved and their neighbours, until those rest too. A node brings its masses: one unit of its group
-// (codes), or a row of node_masses (n_nodes, J). The last node of a cluster stays. Ends when a full pass lowers the
+// over the nodes that moved and their neighbours, until those rest too. A node brings its masses: what its cell is a
+// member of (codes, membership (n_cells, J)), or a row of node_masses (n_nodes, J). The last node of a cluster stays. Ends when a full pass lowers the
 // energy by no more than `least`, or after max_passes of either kind. IN/OUT labels. Returns the passes.
 template <class T>
 class Mover {
 public:
     Mover(const Graph<T>& graph_, const double* degree_, const int32_t* codes_, const double* node_masses_,
-          const Fairness& fair_, int32_t* labels_)
-        : graph(graph_), degree(degree_), codes(codes_), node_masses(node_masses_), fair(fair_), labels(labels_),
-          K(fair_.K), J(fair_.J), inside(K, 0.0), volume(K, 0.0), ratio(K), masses(K * J, 0.0), fairness(K),
-          slope(K * J), weight_per_size(K), inverse_size(K), count(K, 0), link(K), changed(J),
-          cached(codes ? 2 * K * J : 0), fresh(codes ? 2 * K * J : 0), waits(graph_.n_nodes, 0) {
+          const double* membership_, int64_t n_cells, const Fairness& fair_, int32_t* labels_)
+        : graph(graph_), degree(degree_), codes(codes_), node_masses(node_masses_), membership(membership_), fair(fair_),
+          labels(labels_), C(n_cells), K(fair_.K), J(fair_.J), inside(K, 0.0), volume(K, 0.0), ratio(K),
+          masses(K * J, 0.0), fairness(K), slope(K * J), weight_per_size(K * fair_.A), inverse_size(K * fair_.A),
+          count(K, 0), link(K), changed(J), cached(codes ? 2 * K * C : 0), fresh(codes ? 2 * K * C : 0),
+          waits(graph_.n_nodes, 0) {
         for (int64_t node = 0; node < graph.n_nodes; ++node) {
             const int32_t own = labels[node];
             for (int64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e)
                 if (labels[graph.indices[e]] == own) inside[own] += graph.data[e];
             volume[own] += degree[node];
             count[own] += 1;
-            for (int64_t j = 0; j < J; ++j) masses[own * J + j] += mass(node, j);
+            const double* brought = brings(node);
+            for (int64_t j = 0; j < J; ++j) masses[own * J + j] += brought[j];
         }
         for (int64_t k = 0; k < K; ++k) refresh(k);
     }
@@ -159,55 +176,60 @@ private:
     const double* degree;
     const int32_t* codes;
     const double* node_masses;
+    const double* membership;
     const Fairness fair;
     int32_t* labels;
-    const int64_t K, J;
+    const int64_t C, K, J;
     std::vector<double> inside, volume, ratio, masses, fairness;
-    std::vector<double> slope;  // (K, J) weight_k target_j / mass_kj, infinite where a wanted group is missing
-    std::vector<double> weight_per_size, inverse_size;
+    std::vector<double> slope;  // (K, J) weight_ka target_kj / mass_kj, infinite where a wanted group is missing
+    std::vector<double> weight_per_size, inverse_size;  // (K, A)
     std::vector<int64_t> count;
     std::vector<double> link, changed, cached;
     std::vector<char> fresh, waits;
 
-    double mass(int64_t node, int64_t j) const {
-        return codes ? (codes[node] == j ? 1.0 : 0.0) : node_masses[node * J + j];
-    }
+    const double* brings(int64_t node) const { return codes ? membership + codes[node] * J : node_masses + node * J; }
 
     void refresh(int64_t k) {
         ratio[k] = kept(inside[k], volume[k]);
-        fairness[k] = fair.value(k, &masses[k * J]);
-        double size = 0.0;
-        for (int64_t j = 0; j < J; ++j) {
-            const double m = masses[k * J + j];
-            size += m;
-            slope[k * J + j] = fair.target[j] <= 0.0 ? 0.0 : m > 0.0 ? fair.weight[k] * fair.target[j] / m : HUGE_VAL;
+        const double* held = &masses[k * J];
+        fairness[k] = fair.value(k, held);
+        for (int64_t a = 0; a < fair.A; ++a) {
+            const double weight = fair.weight[k * fair.A + a], size = fair.size(a, held);
+            inverse_size[k * fair.A + a] = size > 0.0 ? 1.0 / size : HUGE_VAL;
+            weight_per_size[k * fair.A + a] = weight * inverse_size[k * fair.A + a];
+            for (int64_t j = fair.first[a]; j < fair.first[a + 1]; ++j) {
+                const double wanted = fair.target[k * J + j];
+                slope[k * J + j] = wanted <= 0.0 || weight == 0.0 ? 0.0 : held[j] > 0.0 ? weight * wanted / held[j] : HUGE_VAL;
+            }
         }
-        inverse_size[k] = size > 0.0 ? 1.0 / size : HUGE_VAL;
-        weight_per_size[k] = fair.weight[k] * inverse_size[k];
-        if (codes) std::fill(fresh.begin() + k * J * 2, fresh.begin() + (k + 1) * J * 2, 0);
+        if (codes) std::fill(fresh.begin() + k * C * 2, fresh.begin() + (k + 1) * C * 2, 0);
     }
 
-    // Fairness of a cluster with a node's masses added (side 1) or taken away (side 0). With unit masses the answer
-    // depends on the group alone, and is kept until the cluster changes.
+    // Fairness of a cluster with a node's masses added (side 1) or taken away (side 0). Where nodes are points the
+    // answer depends on the cell alone, and is kept until the cluster changes.
     double fairness_with(int64_t k, int64_t node, int side) {
-        const int64_t at = codes ? (k * J + codes[node]) * 2 + side : 0;
+        const int64_t at = codes ? (k * C + codes[node]) * 2 + side : 0;
         if (codes && fresh[at]) return cached[at];
+        const double* brought = brings(node);
         for (int64_t j = 0; j < J; ++j)
-            changed[j] = std::max(masses[k * J + j] + (side ? 1.0 : -1.0) * mass(node, j), 0.0);
+            changed[j] = std::max(masses[k * J + j] + (side ? 1.0 : -1.0) * brought[j], 0.0);
         const double value = fair.value(k, changed.data());
         if (codes) cached[at] = value, fresh[at] = 1;
         return value;
     }
 
-    // Below the change of fairness when coarse node `node` of this size enters cluster k:
-    // log(1 + x) >= x - x^2/2 and -log(1 + y) >= -y.
-    double least_change(int64_t k, int64_t node, double size) const {
-        if (fair.weight[k] == 0.0) return 0.0;
-        const double x = size * inverse_size[k];
-        double change = weight_per_size[k] * size * (1.0 - 0.5 * x);
-        for (int64_t j = 0; j < J; ++j) {
-            const double m = node_masses[node * J + j];
-            if (m > 0.0) change -= slope[k * J + j] * m;
+    // Below the change of fairness when coarse node `node` enters cluster k, part by part:
+    // log(1 + x) >= x - x^2/2 and -log(1 + y) >= -y. For overlapping groups nothing is known: their value is >= 0.
+    double least_change(int64_t k, int64_t node) const {
+        const double* brought = node_masses + node * J;
+        double change = 0.0;
+        for (int64_t a = 0; a < fair.A; ++a) {
+            if (fair.weight[k * fair.A + a] == 0.0) continue;
+            if (fair.overlaps[a]) return -fairness[k];
+            const double size = fair.size(a, brought), x = size * inverse_size[k * fair.A + a];
+            if (size > 0.0) change += weight_per_size[k * fair.A + a] * size * (1.0 - 0.5 * x);
+            for (int64_t j = fair.first[a]; j < fair.first[a + 1]; ++j)
+                if (brought[j] > 0.0) change -= slope[k * J + j] * brought[j];
         }
         return change;
     }
@@ -227,15 +249,12 @@ private:
         const double inside_left = inside[own] - 2.0 * link[own] - loop;
         const double leave =
             ratio[own] - kept(inside_left, volume[own] - d) + fairness_with(own, node, 0) - fairness[own];
-        double size = 0.0;
-        if (!codes)
-            for (int64_t j = 0; j < J; ++j) size += node_masses[node * J + j];
         double best = -1e-12;
         int64_t to = -1;
         for (int64_t k = 0; k < K; ++k) {
             if (k == own) continue;
             const double cut = leave + ratio[k] - kept(inside[k] + 2.0 * link[k] + loop, volume[k] + d);
-            if (!codes && !(cut + least_change(k, node, size) < best + 1e-12)) continue;
+            if (!codes && !(cut + least_change(k, node) < best + 1e-12)) continue;
             const double change = cut + fairness_with(k, node, 1) - fairness[k];
             if (change < best) best = change, to = k;
         }
@@ -243,9 +262,10 @@ private:
         inside[own] = inside_left, inside[to] += 2.0 * link[to] + loop;
         volume[own] -= d, volume[to] += d;
         count[own] -= 1, count[to] += 1;
+        const double* brought = brings(node);
         for (int64_t j = 0; j < J; ++j) {
-            masses[own * J + j] = std::max(masses[own * J + j] - mass(node, j), 0.0);
-            masses[to * J + j] += mass(node, j);
+            masses[own * J + j] = std::max(masses[own * J + j] - brought[j], 0.0);
+            masses[to * J + j] += brought[j];
         }
         refresh(own), refresh(to);
         labels[node] = static_cast<int32_t>(to);

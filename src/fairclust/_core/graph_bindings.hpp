@@ -79,21 +79,25 @@ static Table associations_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T
 
 template <class T>
 static nb::tuple move_nodes_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T, 1> data, In<double, 1> degree,
-                               Labels codes, std::optional<In<double, 2>> node_masses, In<double, 1> target,
-                               In<double, 1> weight, In<int32_t, 1> order, int64_t max_passes, double least,
-                               Out<int32_t, 1> labels) {
+                               Labels codes, std::optional<In<double, 2>> node_masses, In<double, 2> membership,
+                               In<double, 2> target, In<double, 2> weight, In<int64_t, 1> first, In<uint8_t, 1> overlaps,
+                               In<int32_t, 1> order, int64_t max_passes, double least, Out<int32_t, 1> labels) {
     const Graph<T> graph = as_graph<T>(indptr, indices, data);
-    const size_t n = graph.n_nodes;
+    const size_t n = graph.n_nodes, J = membership.shape(1);
     require(codes.has_value() != node_masses.has_value(), "either codes or node_masses are needed");
-    require(order.shape(0) == n && labels.shape(0) == n && degree.shape(0) == n &&
-                (codes ? codes->shape(0) == n : node_masses->shape(0) == n && node_masses->shape(1) == target.shape(0)),
+    require(order.shape(0) == n && labels.shape(0) == n && degree.shape(0) == n && target.shape(1) == J &&
+                target.shape(0) == weight.shape(0) && first.shape(0) == weight.shape(1) + 1 &&
+                overlaps.shape(0) == weight.shape(1) && static_cast<size_t>(first(weight.shape(1))) == J &&
+                (codes ? codes->shape(0) == n : node_masses->shape(0) == n && node_masses->shape(1) == J),
             "move_nodes: shapes do not fit together");
-    const Fairness fair{static_cast<int64_t>(weight.shape(0)), static_cast<int64_t>(target.shape(0)), target.data(),
-                        weight.data()};
+    const Fairness fair{static_cast<int64_t>(weight.shape(0)), static_cast<int64_t>(J),
+                        static_cast<int64_t>(weight.shape(1)), target.data(), weight.data(), first.data(),
+                        overlaps.data()};
     int64_t n_moved = 0, n_passes = 0;
     {
         nb::gil_scoped_release nogil;
-        Mover<T> mover(graph, degree.data(), pointer(codes), pointer(node_masses), fair, labels.data());
+        Mover<T> mover(graph, degree.data(), pointer(codes), pointer(node_masses), membership.data(),
+                       static_cast<int64_t>(membership.shape(0)), fair, labels.data());
         n_passes = mover.run(order.data(), max_passes, least);
         n_moved = mover.n_moved;
     }
@@ -143,8 +147,8 @@ template <class T> static void define_graph(nb::module_& m) {
           "n_threads"_a);
     m.def("move_nodes", &move_nodes_py<T>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
           "degree"_a.noconvert(), "codes"_a.none().noconvert(), "node_masses"_a.none().noconvert(),
-          "target"_a.noconvert(), "weight"_a.noconvert(), "order"_a.noconvert(), "max_passes"_a, "least"_a,
-          "labels"_a.noconvert());
+          "membership"_a.noconvert(), "target"_a.noconvert(), "weight"_a.noconvert(), "first"_a.noconvert(),
+          "overlaps"_a.noconvert(), "order"_a.noconvert(), "max_passes"_a, "least"_a, "labels"_a.noconvert());
     m.def("match_nodes", &match_nodes_py<T>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
           "degree"_a.noconvert(), "labels"_a.none().noconvert(), "order"_a.noconvert(), "heaviest"_a,
           "parent"_a.noconvert());

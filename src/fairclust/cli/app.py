@@ -9,11 +9,12 @@ import typer
 
 from .. import __version__
 from .auditing import run_audit
+from .columns import Grouping
 from .demo import run_demo
 from .fit import Method, Source, Wanted, run_fit
 from .pathing import run_path
 from .screen import guarded, say
-from .summary import parse_target
+from .summary import parse_bins, parse_target
 
 app = typer.Typer(
     name="fairclust",
@@ -27,7 +28,19 @@ app = typer.Typer(
 
 File = Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file, one row per person.", metavar="FILE")]
 Sensitive = Annotated[
-    str, typer.Option("--sensitive", help="Column with the groups; with several (a,b) each combination is a group.")
+    str, typer.Option("--sensitive", help="Column with the groups; with several (a,b) each of them is balanced.")
+]
+Intersections = Annotated[
+    bool, typer.Option("--intersections", help="With several sensitive columns: balance their combinations instead.")
+]
+MissingGroups = Annotated[
+    str,
+    typer.Option(
+        help="Rows without a group: 'error' (see --missing), 'own' (a group of their own) or 'ignore' (not counted)."
+    ),
+]
+Bins = Annotated[
+    list[str] | None, typer.Option(help="Cut a sensitive column of numbers into ranges of about equal size: age=4.")
 ]
 Clusters = Annotated[int, typer.Option("-k", "--clusters", help="Number of clusters.")]
 Features = Annotated[
@@ -45,7 +58,10 @@ Standardize = Annotated[
 ]
 Objective = Annotated[str, typer.Option(help="kmeans, kmedian or ncut.")]
 Target = Annotated[
-    list[str] | None, typer.Option(help="Wanted shares: F=0.5,M=0.5. Without it: each group's share of all rows.")
+    list[str] | None,
+    typer.Option(
+        help="Wanted shares: F=0.5,M=0.5 (with several columns sex=F=0.5,…). Without it: their shares of all rows."
+    ),
 ]
 Goal = Annotated[
     float | None,
@@ -111,6 +127,9 @@ def fit(
     ] = None,
     max_fairness_error: Goal = None,
     target: Target = None,
+    intersections: Intersections = False,
+    missing_groups: MissingGroups = "error",
+    bins: Bins = None,
     label_column: Annotated[str, typer.Option(help="Name of the new column.")] = "cluster",
     soft: Annotated[bool, typer.Option("--soft", help="Also write how much each row belongs to each cluster.")] = False,
     compare: Annotated[
@@ -130,10 +149,22 @@ def fit(
     debug: Debug = False,
 ) -> None:
     """Cluster the rows of a file, with every group's share of each cluster near its target."""
+    grouping = Grouping(intersections, missing_groups, parse_bins(bins))
     run_fit(
-        Source(file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal),
+        Source(
+            file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal, grouping
+        ),
         Method(
-            clusters, objective, fairness_weight, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs
+            clusters,
+            objective,
+            fairness_weight,
+            max_fairness_error,
+            parse_target(target),
+            seed,
+            n_init,
+            max_iter,
+            jobs,
+            grouping,
         ),
         Wanted(out, report, label_column, soft, compare, suppress_below, json, force),
     )
@@ -156,6 +187,9 @@ def path(
     objective: Objective = "kmeans",
     max_fairness_error: Goal = None,
     target: Target = None,
+    intersections: Intersections = False,
+    missing_groups: MissingGroups = "error",
+    bins: Bins = None,
     seed: Seed = 0,
     n_init: Starts = None,
     max_iter: Iterations = 300,
@@ -169,9 +203,14 @@ def path(
     debug: Debug = False,
 ) -> None:
     """Show the whole trade-off between tight and fair clusters, with a page to explore it."""
+    grouping = Grouping(intersections, missing_groups, parse_bins(bins))
     run_path(
-        Source(file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal),
-        Method(clusters, objective, None, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs),
+        Source(
+            file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal, grouping
+        ),
+        Method(
+            clusters, objective, None, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs, grouping
+        ),
         Wanted(report=report, suppress_below=suppress_below, json=json, force=force),
         weights,
         out,
@@ -186,6 +225,9 @@ def audit(
     labels: Annotated[str, typer.Option(help="Column with the clusters, from any algorithm.")] = "cluster",
     target: Target = None,
     missing: Annotated[str, typer.Option(help="Rows without a cluster or group: 'error' or 'drop'.")] = "error",
+    intersections: Intersections = False,
+    missing_groups: MissingGroups = "error",
+    bins: Bins = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     suppress_below: Suppress = None,
@@ -199,6 +241,7 @@ def audit(
         sensitive=sensitive,
         target=parse_target(target),
         missing=missing,
+        grouping=Grouping(intersections, missing_groups, parse_bins(bins)),
         suppress_below=suppress_below,
         as_json=json,
         delimiter=delimiter,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import polars
 
-from ..audit import audit
+from ..audit import audit_each
 from ..errors import InvalidInputError
 from ..groups import to_column
-from .columns import _without_markers, names_in, read_groups
+from .columns import Grouping, _without_markers, group_arrays, names_in, read_groups, rows_without_group
 from .screen import note
-from .summary import audit_as_json, print_json, show_audit
+from .summary import audits_as_json, print_json, show_audits
 from .tables import Table, read_table
 
 
@@ -22,17 +22,18 @@ def run_audit(
     sensitive: str,
     target: dict[str, float] | None,
     missing: str,
+    grouping: Grouping,
     suppress_below: float | None,
     as_json: bool,
     delimiter: str | None,
     encoding: str | None,
 ) -> None:
-    """Read the two columns and report on them."""
+    """Read the columns and report on them."""
     table = read_table(file, delimiter=delimiter, encoding=encoding)
     table.check_columns([labels], "--labels")
-    groups, remarks = read_groups(table, names_in(sensitive, table))
+    groups, remarks = read_groups(table, names_in(sensitive, table), grouping)
     clusters = _without_markers(table.frame[labels])
-    gaps = groups.is_null() | clusters.is_null()
+    gaps = polars.Series(rows_without_group(groups, grouping)) | clusters.is_null()
     n_gaps = int(gaps.sum())
     if n_gaps and missing == "error":
         raise InvalidInputError(
@@ -43,17 +44,23 @@ def run_audit(
         raise InvalidInputError(f"no row of {file.name} has both a cluster and a group.")
     if n_gaps:
         groups, clusters = groups.filter(~gaps), clusters.filter(~gaps)
-    report = audit(
-        to_column(clusters, "labels"), to_column(groups), target_proportions=target, suppress_below=suppress_below
+    reports = audit_each(
+        to_column(clusters, "labels"),
+        group_arrays(groups),
+        target_proportions=target,
+        suppress_below=suppress_below,
+        **grouping.options(),
     )
-    for remark in [*remarks, *_doubts(table, labels, len(report.sizes))]:
+    first = next(iter(reports.values()))
+    n_clusters = len(first.cluster_names)
+    for remark in [*remarks, *_doubts(table, labels, n_clusters)]:
         note(remark)
     if n_gaps:
         note(f"{n_gaps} of {table.frame.height} rows have no cluster or no group and were left out.")
     if as_json:
-        print_json(audit_as_json(report))
+        print_json(audits_as_json(reports))
     else:
-        show_audit(report, f"Fairness audit of {file.name}: {report.n_samples} rows, {len(report.sizes)} clusters")
+        show_audits(reports, f"Fairness audit of {file.name}: {first.n_samples} rows, {n_clusters} clusters")
 
 
 def _doubts(table: Table, labels: str, n_clusters: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars
@@ -22,7 +23,6 @@ _MARKERS = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")  # what peopl
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|index|row|nr|uuid)([\W_]|$)|[a-z]I[dD]$", re.IGNORECASE)
 _MOST_CATEGORIES = 100
 _MANY_GROUPS = 20
-_JOINED_BY = " / "
 _LONGEST_QUICK_NAME = 50  # characters
 
 
@@ -96,47 +96,95 @@ def choose_features(
     return chosen
 
 
-def read_groups(table: Table, sensitive: Sequence[str]) -> tuple[polars.Series, tuple[str, ...]]:
-    """Give the group of every row (null: missing) and what is worth knowing about it."""
+@dataclass(frozen=True)
+class Grouping:
+    """How sensitive columns become groups."""
+
+    intersections: bool = False
+    missing_groups: str = "error"
+    bins: dict[str, int] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Arguments of estimators and audits."""
+        return {
+            "intersections": self.intersections,
+            "missing_groups": self.missing_groups,
+            "quantile_bins": self.bins,
+        }
+
+
+def read_groups(table: Table, sensitive: Sequence[str], grouping: Grouping) -> tuple[polars.DataFrame, tuple[str, ...]]:
+    """Give the sensitive columns (null: missing) and what is worth knowing about them."""
     table.check_columns(sensitive, "--sensitive")
-    remarks = []
-    columns = [_without_markers(table.frame[name]) for name in sensitive]
-    if len(columns) == 1:
-        groups = columns[0]
-        if groups.dtype.is_float():
-            groups = groups.fill_nan(None)
-    else:
-        groups = table.frame.select(
-            polars.concat_str(
-                [c.cast(polars.String).alias(str(i)) for i, c in enumerate(columns)], separator=_JOINED_BY
-            )
-        ).to_series()
-        remarks.append(f"Each combination of {_listed(sensitive)} is one group.")
-    n_groups = groups.drop_nulls().n_unique()
-    if n_groups == 0:
-        raise InvalidInputError(f"column {sensitive[0]!r} (--sensitive) has no value in any row.")
-    if n_groups > max(_MANY_GROUPS, 1):
-        remarks.append(
-            f"{_listed(sensitive)} has {n_groups} different values, and each is a group of its own. "
-            "If these are ages or amounts, make a column of a few ranges first."
-        )
-    if n_groups > table.frame.height // 2 and n_groups > _MANY_GROUPS:
+    bins = grouping.bins or {}
+    table.check_columns(list(bins), "--bins")
+    strange = [name for name in bins if name not in sensitive]
+    if strange:
+        raise InvalidInputError(f"--bins names {strange[0]!r}, which is not among the --sensitive columns.")
+    if grouping.missing_groups not in ("error", "own", "ignore"):
         raise InvalidInputError(
-            f"{_listed(sensitive)} (--sensitive) has {n_groups} different values in {table.frame.height} rows, so most "
-            "groups are one person. Choose a column with a few groups."
+            f"--missing-groups {grouping.missing_groups!r} is not known. Choose error, own, ignore."
         )
-    return groups, tuple(remarks)
+    columns, remarks = [], []
+    for name in sensitive:
+        column = _without_markers(table.frame[name])
+        if column.dtype.is_float():
+            column = column.fill_nan(None)
+        if name in bins:
+            numbers = _as_numbers(column)
+            if numbers is None:
+                raise InvalidInputError(
+                    f"column {name!r} (--bins) holds {_kind(column)}, and only numbers have ranges."
+                )
+            columns.append(numbers)
+            remarks.append(f"{shown(name)} is cut into {bins[name]} ranges with about equally many rows.")
+        else:
+            columns.append(column)
+            remarks += _doubts_about(column, table.frame.height)
+    if len(columns) > 1:
+        remarks.append(
+            f"Each combination of {_listed(sensitive)} is one group."
+            if grouping.intersections
+            else f"{_listed(sensitive)} are each balanced by themselves (--intersections balances their combinations)."
+        )
+    return polars.DataFrame(columns), tuple(remarks)
 
 
-def prepare(table: Table, choice: Choice, groups: polars.Series, *, missing: str, standardize: bool) -> Prepared:
+def _doubts_about(column: polars.Series, n_rows: int) -> list[str]:
+    n_groups = column.drop_nulls().n_unique()
+    name = shown(column.name)
+    if n_groups == 0:
+        raise InvalidInputError(f"column {column.name!r} (--sensitive) has no value in any row.")
+    if n_groups > n_rows // 2 and n_groups > _MANY_GROUPS:
+        raise InvalidInputError(
+            f"{name} (--sensitive) has {n_groups} different values in {n_rows} rows, so most groups are one person. "
+            f"Choose a column with a few groups, or cut it into ranges: --bins {column.name}=4."
+        )
+    if n_groups > _MANY_GROUPS:
+        return [
+            f"{name} has {n_groups} different values, and each is a group of its own. If these are ages or amounts, "
+            f"cut them into a few ranges: --bins {column.name}=4."
+        ]
+    return []
+
+
+def rows_without_group(groups: polars.DataFrame, grouping: Grouping) -> AnyArray:
+    """Rows that lack a group, where that matters."""
+    if grouping.missing_groups != "error":
+        return np.zeros(groups.height, dtype=bool)
+    missing: AnyArray = groups.select(polars.any_horizontal(polars.all().is_null())).to_series().to_numpy()
+    return missing
+
+
+def prepare(table: Table, choice: Choice, no_group: AnyArray, *, missing: str, standardize: bool) -> Prepared:
     """Turn the chosen columns into numbers.
 
     Parameters
     ----------
     table : Table
     choice : Choice
-    groups : polars.Series
-        Group of every row; null where it is missing.
+    no_group : ndarray of shape (n_rows,), bool
+        Rows that lack a group they need.
     missing : {"error", "drop", "impute"}
         What becomes of rows with gaps.
     standardize : bool
@@ -145,7 +193,6 @@ def prepare(table: Table, choice: Choice, groups: polars.Series, *, missing: str
     columns = [c for c in (_as_numbers(table.frame[name]) for name in choice.numeric) if c is not None]
     coded = [_without_markers(table.frame[name]).cast(polars.String) for name in choice.encoded]
     gaps = {c.name: c.is_null().to_numpy() for c in [*columns, *coded] if c.null_count()}
-    no_group = groups.is_null().to_numpy()
     used, remarks = _rows_to_use(table, gaps, no_group, missing)
     if missing == "impute" and gaps:
         columns = [c.fill_null(c.median()) if c.null_count() else c for c in columns]
@@ -279,8 +326,12 @@ def _finite(numbers: polars.Series) -> polars.Series:
     return numbers.set(is_gap, None) if is_gap.any() else numbers
 
 
-def group_array(groups: polars.Series) -> AnyArray:
-    """Give the groups as an array; text of everyday length becomes NumPy text, which is quick to compare."""
+def group_arrays(groups: polars.DataFrame) -> dict[str, AnyArray]:
+    """Give the groups as arrays; text of everyday length becomes NumPy text, which is quick to compare."""
+    return {column.name: _group_array(column) for column in groups}
+
+
+def _group_array(groups: polars.Series) -> AnyArray:
     if groups.dtype != polars.String or groups.null_count() or groups.str.len_chars().max() > _LONGEST_QUICK_NAME:  # type: ignore[operator]
         return to_column(groups)
     names = groups.unique().sort()
@@ -326,7 +377,7 @@ def _rows_to_use(
         if no_group.any():
             raise InvalidInputError(
                 f"{int(no_group.sum())} of {n_rows} rows have no group, and a group cannot be guessed. "
-                "Use --missing drop, or give these rows a group of their own in the file."
+                "Use --missing drop, or --missing-groups own (a group of their own) or ignore (they are not counted)."
             )
         filled = f"Missing values were filled with the median or the most frequent value ({where})."
         return np.ones(n_rows, dtype=bool), [filled]

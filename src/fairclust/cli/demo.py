@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from .._typing import AnyArray, FloatArray
-from ..audit import AuditReport, audit
+from ..audit import AuditReport, audit_each
 from ..datasets import make_census_like, make_synthetic
 from ..errors import MissingExtraError
 from ..estimators import FairKMeans
@@ -36,7 +36,7 @@ def run_demo(out: Path) -> None:
     groups: AnyArray = blobs.sensitive_features
     plain = FairKMeans(blobs.n_clusters, fairness_weight=0.0, random_state=0).fit(X, sensitive_features=groups)
     fair = FairKMeans(blobs.n_clusters, max_fairness_error=_GOAL, random_state=0).fit(X, sensitive_features=groups)
-    before, after = (audit(model.labels_, groups) for model in (plain, fair))
+    before, after = (audit_each(model.labels_, groups)["group"] for model in (plain, fair))
     say(
         f"{len(X)} made-up people in two groups of equal size, A and B, with two features. Both features are put on "
         "the same scale, then the people are split into two clusters: once by plain K-means, once by fair K-means."

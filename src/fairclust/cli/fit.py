@@ -13,16 +13,27 @@ import polars
 
 from .. import __version__
 from .._typing import AnyArray
-from ..audit import AuditReport, audit
+from ..audit import AuditReports, audit_each
 from ..checks import DEFAULT_MAX_FAIRNESS_ERROR
 from ..errors import InvalidInputError
 from ..report import Page, model_report
 from ..report._page import check_extras
-from .columns import MISSING_POLICIES, Choice, Prepared, choose_features, group_array, names_in, prepare, read_groups
+from .columns import (
+    MISSING_POLICIES,
+    Choice,
+    Grouping,
+    Prepared,
+    choose_features,
+    group_arrays,
+    names_in,
+    prepare,
+    read_groups,
+    rows_without_group,
+)
 from .files import check_output
 from .objectives import WORDS, find_estimator, watched
 from .screen import note, say, told_warnings
-from .summary import audit_as_json, listed, print_json, show_audit
+from .summary import audits_as_json, listed, print_json, show_audits
 from .tables import Table, read_table, write_table
 from .timing import Stages, peak_memory_mb
 
@@ -43,6 +54,7 @@ class Source:
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    grouping: Grouping = field(default_factory=Grouping)
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ class People:
     table: Table
     choice: Choice
     prepared: Prepared
-    groups: AnyArray
+    groups: dict[str, AnyArray]
     sensitive: tuple[str, ...]
     remarks: tuple[str, ...]
 
@@ -70,6 +82,7 @@ class Method:
     n_init: int | None = None
     max_iter: int = 300
     jobs: int | None = None
+    grouping: Grouping = field(default_factory=Grouping)
 
     def parameters(self) -> dict[str, Any]:
         """Arguments of the estimator."""
@@ -85,7 +98,7 @@ class Method:
             "max_iter": self.max_iter,
             "random_state": self.seed,
             "n_jobs": self.jobs,
-        }
+        } | self.grouping.options()
 
 
 @dataclass(frozen=True)
@@ -107,9 +120,9 @@ class Fitted:
     """A fit, the plain one beside it where there is one, and the audits of both."""
 
     model: Any
-    audit: AuditReport
+    audit: AuditReports
     plain: Any = None
-    plain_audit: AuditReport | None = None
+    plain_audit: AuditReports | None = None
     stages: Stages = field(default_factory=Stages)
 
 
@@ -148,12 +161,13 @@ def load_people(source: Source, stages: Stages) -> People:
         table = read_table(source.file, delimiter=source.delimiter, encoding=source.encoding, decimal=source.decimal)
     with stages.stage("prepare", "Preparing the columns"):
         sensitive = tuple(names_in(source.sensitive, table))
-        groups, remarks = read_groups(table, sensitive)
+        groups, remarks = read_groups(table, sensitive, source.grouping)
         choice = choose_features(
             table, features=source.features, encode=source.encode, exclude=source.exclude, sensitive=sensitive
         )
-        prepared = prepare(table, choice, groups, missing=source.missing, standardize=source.standardize)
-        used = group_array(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))
+        no_group = rows_without_group(groups, source.grouping)
+        prepared = prepare(table, choice, no_group, missing=source.missing, standardize=source.standardize)
+        used = group_arrays(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))
     return People(table, choice, prepared, used, sensitive, remarks)
 
 
@@ -211,9 +225,13 @@ def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wante
     return Fitted(model, report, plain, _audited(plain.labels_, groups, parameters, wanted), stages)
 
 
-def _audited(labels: AnyArray, groups: AnyArray, parameters: dict[str, Any], wanted: Wanted) -> AuditReport:
-    return audit(
-        labels, groups, target_proportions=parameters["target_proportions"], suppress_below=wanted.suppress_below
+def _audited(labels: AnyArray, groups: dict[str, AnyArray], parameters: dict[str, Any], wanted: Wanted) -> AuditReports:
+    return audit_each(
+        labels,
+        groups,
+        target_proportions=parameters["target_proportions"],
+        suppress_below=wanted.suppress_below,
+        **{name: parameters[name] for name in Grouping().options()},
     )
 
 
@@ -272,7 +290,7 @@ def _spread(values: AnyArray, used: AnyArray) -> polars.Series:
 
 def _tell(fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str]) -> None:
     model, words = fitted.model, WORDS[method.objective]
-    show_audit(fitted.audit, f"{len(fitted.audit.sizes)} clusters, fair {words[0]}")
+    show_audits(fitted.audit, f"{model.n_clusters} clusters, fair {words[0]}")
     if fitted.plain is not None and fitted.plain_audit is not None and wanted.suppress_below is None:
         rise = _rise(model.objective_, fitted.plain.objective_)
         say(
@@ -317,7 +335,7 @@ def _summary(people: People, fitted: Fitted, method: Method, wanted: Wanted, wri
         "fairness_goal_met": bool(model.fairness_goal_met_),
         "n_iter": int(model.n_iter_),
         "stop_reason": str(model.stop_reason_),
-        "audit": audit_as_json(fitted.audit),
+        "audit": audits_as_json(fitted.audit),
         "seconds": fitted.stages.seconds,
         "peak_memory_mb": peak_memory_mb(),
         "written": written,

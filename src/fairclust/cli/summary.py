@@ -9,11 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from ..audit import AuditReport, _cells, _Hidden, _sentences
+from ..audit import AuditReport, AuditReports, _cells, _Hidden, _sentences
 from ..errors import InvalidInputError
 from .screen import say, show_table, shown
 
 _MOST_ROWS = 40
+
+
+def parse_bins(texts: list[str] | None) -> dict[str, int] | None:
+    """Read ``age=4,income=3`` (the option may be repeated).
+
+    Parameters
+    ----------
+    texts : list of str or None
+        What was typed after each ``--bins``.
+    """
+    if not texts:
+        return None
+    bins: dict[str, int] = {}
+    for part in ",".join(texts).split(","):
+        name, found, number = part.strip().rpartition("=")
+        if not found or not number.strip().isdigit():
+            raise InvalidInputError(f"--bins has {part.strip()!r}, which is not column=number. Write age=4.")
+        bins[name.strip()] = int(number)
+    return bins
 
 
 def parse_target(texts: list[str] | None) -> dict[str, float] | None:
@@ -36,6 +55,12 @@ def parse_target(texts: list[str] | None) -> dict[str, float] | None:
             raise InvalidInputError(f"--target names group {name!r} twice.")
         shares[name.strip()] = float(match[1]) / (100 if match[2] else 1)
     return shares
+
+
+def show_audits(reports: AuditReports, title: str) -> None:
+    """Print a table for each attribute."""
+    for attribute, report in reports.items():
+        show_audit(report, title if len(reports) == 1 else f"{shown(attribute)}: {title}")
 
 
 def show_audit(report: AuditReport, title: str) -> None:
@@ -74,6 +99,15 @@ def audit_as_json(report: AuditReport) -> dict[str, Any]:
         ]
     found["suppress_below"] = report.suppress_below
     return found
+
+
+def audits_as_json(reports: AuditReports) -> dict[str, Any]:
+    """Give the audit of one attribute as it is, and those of several by name."""
+    found = {name: audit_as_json(report) for name, report in reports.items()}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    errors = [one["max_fairness_error"] for one in found.values()]
+    return {"max_fairness_error": None if None in errors else max(errors), "attributes": found}
 
 
 def print_json(summary: dict[str, Any]) -> None:

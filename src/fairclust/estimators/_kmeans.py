@@ -36,9 +36,30 @@ class FairKMeans(PrototypeClusterer):
         Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
     bounds : float, dict or None, default=None
         Another goal: each group's share in every cluster between a lower and an upper bound. A dict
-        {group: (lower, upper)}, or a number δ for (1 − δ)·target to target/(1 − δ).
-    target_proportions : dict, array-like of shape (n_groups,) or None, default=None
-        Wanted share of each group, by name or in sorted group order. None: the data's own shares.
+        {group: (lower, upper)}, or {attribute: {group: (lower, upper)}} with several attributes, or a number δ for
+        (1 − δ)·target to target/(1 − δ).
+    target_proportions : dict, array-like of shape (n_groups,) or (n_clusters, n_groups) or None, default=None
+        Wanted share of each group, by name or in the order of ``group_names_``; one row (or dict) per cluster where
+        clusters want different mixes. With several attributes, a dict {attribute: shares}. None, and attributes that
+        are not named: the data's own shares. A group with target 0 is not counted for fairness, but takes room from
+        the others.
+    attribute_weights : dict or None, default=None
+        With several attributes and a number as ``fairness_weight``: what to multiply it by, {attribute: number};
+        1 for attributes that are not named. A goal finds its own weights.
+    intersections : bool, default=False
+        Balance the combinations of the attributes' groups that occur instead of each attribute.
+    missing_groups : {"error", "own", "ignore"}, default="error"
+        What a missing group is: an error, a group of its own ("missing"), or a row that costs distance but does not
+        count in this attribute.
+    quantile_bins : int, dict or None, default=None
+        Cut a numeric attribute (age) into so many ranges of about equal weight; {attribute: number} with several.
+    min_cluster_size, max_cluster_size : int, float or None, default=None
+        Bounds on the size of every cluster: rows (or their weight) as a whole number, or a share of them all as a
+        number up to 1.0. They hold exactly, but with ``sample_weight`` only as nearly as prices allow
+        (:class:`ClusterSizeWarning` tells), and they are bounds on the rows of the fit, not on those of
+        :meth:`predict`. Not together with exact proportions or ``max_cost_increase``.
+    unknown_groups : {"error", "nearest"}, default="error"
+        What :meth:`predict` does with rows of a group that fit() did not see: an error, or the nearest centre.
     solver : {"dual", "bound"}, default="dual"
         "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the paper, much slower.
     lipschitz : float, default=2.0
@@ -74,7 +95,12 @@ class FairKMeans(PrototypeClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centres for which the labels are the cheapest at the fitted prices.
     prices_ : ndarray of shape (n_clusters, n_groups)
-        What a point of each group pays to enter each cluster, in units of the point costs.
+        What a point of each group pays to enter each cluster, in units of the point costs; with several attributes, a
+        point pays for each of its groups.
+    size_prices_ : ndarray of shape (n_clusters,)
+        What everyone pays to enter each cluster besides, where sizes are bounded; zero elsewhere.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+        Rows in each cluster, or their weight.
     temperature_ : float
         Temperature of the soft assignments of :meth:`predict_proba`.
     objective_ : float
@@ -84,21 +110,25 @@ class FairKMeans(PrototypeClusterer):
     energy_history_ : ndarray of shape (n_iter_,)
         Energy after each outer iteration; it never rises.
     fairness_error_ : float
-        Sum over clusters of KL(target ‖ shares), as in the paper's tables.
+        Sum over clusters (and attributes) of KL(target ‖ shares), as in the paper's tables.
     max_fairness_error_ : float
-        The same of the worst cluster.
+        The same of the worst cluster in its worst attribute.
+    fairness_errors_ : ndarray of shape (n_clusters, n_attributes)
+        The errors one by one.
     balance_ : float
         Smallest ratio between two groups' counts in a cluster.
     proportions_ : ndarray of shape (n_clusters, n_groups)
         Shares of the groups in each cluster.
     group_names_ : ndarray of shape (n_groups,)
-        Names of the groups, sorted.
+        Names of the groups, sorted; with several attributes ``attribute=group``, attribute by attribute.
+    attribute_names_, group_attributes_ : ndarray of shape (n_attributes,), (n_groups,)
+        Names of the attributes, and the attribute of each group.
     target_proportions_ : ndarray of shape (n_groups,)
         The target that was used.
     fairness_weight_ : float
         The λ that was used; with a goal, the largest of ``cluster_weights_``.
-    cluster_weights_ : ndarray of shape (n_clusters,)
-        The weight of each cluster's fairness.
+    cluster_weights_ : ndarray of shape (n_clusters,) or (n_clusters, n_attributes)
+        The weight of each cluster's fairness, in each attribute if there are several.
     fairness_goal_met_ : bool
         Whether the goal is met (with a fixed weight: whether every cluster is within ``max_fairness_error``).
     polished_ : bool
@@ -114,7 +144,7 @@ class FairKMeans(PrototypeClusterer):
     -----
     Time per outer iteration is O(n_samples · n_clusters · n_features), with two or three passes over the point costs.
     Memory beyond the input is about 1.2 · n_samples · n_clusters · 4 bytes. The result is the same for any number of
-    threads. A group with target 0 is not counted for fairness, but takes room from the others. One group only, or
+    threads. One group only, or
     ``sensitive_features=None``, is plain K-means.
 
     Examples
@@ -140,6 +170,13 @@ class FairKMeans(PrototypeClusterer):
         max_cost_increase: float | None = None,
         bounds: Any = None,
         target_proportions: Any = None,
+        attribute_weights: Any = None,
+        intersections: bool = False,
+        missing_groups: str = "error",
+        quantile_bins: Any = None,
+        min_cluster_size: float | None = None,
+        max_cluster_size: float | None = None,
+        unknown_groups: str = "error",
         solver: str = "dual",
         lipschitz: float = 2.0,
         init: Any = "k-means++",
@@ -159,6 +196,13 @@ class FairKMeans(PrototypeClusterer):
         self.max_cost_increase = max_cost_increase
         self.bounds = bounds
         self.target_proportions = target_proportions
+        self.attribute_weights = attribute_weights
+        self.intersections = intersections
+        self.missing_groups = missing_groups
+        self.quantile_bins = quantile_bins
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
+        self.unknown_groups = unknown_groups
         self.solver = solver
         self.lipschitz = lipschitz
         self.init = init

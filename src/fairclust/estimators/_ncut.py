@@ -11,13 +11,13 @@ from sklearn.utils.validation import validate_data
 from .. import checks
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..fairness import KLFairness
+from ..fairness import representation
 from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
-from ..groups import Groups
 from ..layout import build_layout
 from ..multilevel import Level
 from ..ncut_problem import COARSE, MANY_LINKS, NCutProblem, open_graph
 from ..objectives import KMeansObjective, NCutObjective
+from ..people import Attributes, Population
 from ..problem import Problem, WeightedFit
 from ..search import Aim
 from ..seeding import starting_centers
@@ -58,9 +58,23 @@ class FairNCut(FairClusterer):
         Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
     bounds : float, dict or None, default=None
         Another goal: each group's share in every cluster between a lower and an upper bound. A dict
-        {group: (lower, upper)}, or a number δ for (1 − δ)·target to target/(1 − δ).
-    target_proportions : dict, array-like of shape (n_groups,) or None, default=None
-        Wanted share of each group, by name or in sorted group order. None: the data's own shares.
+        {group: (lower, upper)}, or {attribute: {group: (lower, upper)}} with several attributes, or a number δ for
+        (1 − δ)·target to target/(1 − δ).
+    target_proportions : dict, array-like of shape (n_groups,) or (n_clusters, n_groups) or None, default=None
+        Wanted share of each group, by name or in the order of ``group_names_``; one row (or dict) per cluster where
+        clusters want different mixes. With several attributes, a dict {attribute: shares}. None, and attributes that
+        are not named: the data's own shares. A group with target 0 is not counted for fairness, but takes room from
+        the others.
+    attribute_weights : dict or None, default=None
+        With several attributes and a number as ``fairness_weight``: what to multiply it by, {attribute: number};
+        1 for attributes that are not named. A goal finds its own weights.
+    intersections : bool, default=False
+        Balance the combinations of the attributes' groups that occur instead of each attribute.
+    missing_groups : {"error", "own", "ignore"}, default="error"
+        What a missing group is: an error, a group of its own ("missing"), or a row that costs distance but does not
+        count in this attribute.
+    quantile_bins : int, dict or None, default=None
+        Cut a numeric attribute (age) into so many ranges of about equal weight; {attribute: number} with several.
     solver : {"dual", "bound"}, default="dual"
         Who takes the bound steps. "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the
         paper, much slower; costs are counted in n_samples times Ncut, or its steps would be lost in rounding.
@@ -105,15 +119,19 @@ class FairNCut(FairClusterer):
     energy_history_ : ndarray of shape (n_iter_,)
         Energy after the start, each bound step and each cycle of moves; it never rises.
     fairness_error_ : float
-        Sum over clusters of KL(target ‖ shares), as in the paper's tables.
+        Sum over clusters (and attributes) of KL(target ‖ shares), as in the paper's tables.
     max_fairness_error_ : float
-        The same of the worst cluster.
+        The same of the worst cluster in its worst attribute.
+    fairness_errors_ : ndarray of shape (n_clusters, n_attributes)
+        The errors one by one.
     balance_ : float
         Smallest ratio between two groups' counts in a cluster.
     proportions_ : ndarray of shape (n_clusters, n_groups)
         Shares of the groups in each cluster.
     group_names_ : ndarray of shape (n_groups,)
-        Names of the groups, sorted.
+        Names of the groups, sorted; with several attributes ``attribute=group``, attribute by attribute.
+    attribute_names_, group_attributes_ : ndarray of shape (n_attributes,), (n_groups,)
+        Names of the attributes, and the attribute of each group.
     target_proportions_ : ndarray of shape (n_groups,)
         The target that was used.
     fairness_weight_ : float
@@ -158,6 +176,10 @@ class FairNCut(FairClusterer):
         max_cost_increase: float | None = None,
         bounds: Any = None,
         target_proportions: Any = None,
+        attribute_weights: Any = None,
+        intersections: bool = False,
+        missing_groups: str = "error",
+        quantile_bins: Any = None,
         solver: str = "dual",
         lipschitz: float = 2.0,
         init: Any = "spectral",
@@ -179,6 +201,10 @@ class FairNCut(FairClusterer):
         self.max_cost_increase = max_cost_increase
         self.bounds = bounds
         self.target_proportions = target_proportions
+        self.attribute_weights = attribute_weights
+        self.intersections = intersections
+        self.missing_groups = missing_groups
+        self.quantile_bins = quantile_bins
         self.solver = solver
         self.lipschitz = lipschitz
         self.init = init
@@ -199,8 +225,9 @@ class FairNCut(FairClusterer):
         X : array-like of shape (n_samples, n_features), or affinities of shape (n_samples, n_samples)
             Points, or with ``affinity="precomputed"`` a symmetric matrix ≥ 0, dense or sparse.
         y : ignored
-        sensitive_features : array-like of shape (n_samples,) or None
-            Group of each row. None: plain Ncut.
+        sensitive_features : column, data frame, 2-D array, dict of columns or None
+            Group of each row: one column per attribute, or a boolean membership matrix with a column per group. None:
+            plain Ncut.
 
         Returns
         -------
@@ -220,7 +247,9 @@ class FairNCut(FairClusterer):
         tags.input_tags.sparse = self.affinity == "precomputed"
         return tags
 
-    def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Problem, Groups, list[FloatArray]]:
+    def _problem(
+        self, X: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[Problem, Population, list[FloatArray]]:
         """Check everything, build the graph, then put the parts together."""
         checks.check_goals(
             self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
@@ -243,7 +272,9 @@ class FairNCut(FairClusterer):
         n_samples = X.shape[0]
         n_clusters = checks.check_n_clusters(self.n_clusters, n_samples)
         W = check_affinity(X) if is_graph else None
-        groups = self._groups(sensitive_features, n_samples, None)
+        population = self._population(sensitive_features, n_samples, None)
+        cells = population.cells
+        fairness = representation(population.attributes.parts, cells.membership)
         n_threads = checks.resolve_threads(self.n_jobs)
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
@@ -254,26 +285,27 @@ class FairNCut(FairClusterer):
                 X, n_neighbors, random_state=seed, n_threads=n_threads, verbose=int(self.verbose)
             )
         self.affinity_matrix_ = W
-        level = Level(to_graph(W), groups.codes, None)
+        level = Level(to_graph(W), cells.codes, None)
         openings, starts = [], [_NOTHING]
         if isinstance(self.init, str) and self.init == "spectral":
             if self.n_init == "auto":
                 n_starts = 4 if n_samples > COARSE and W.nnz <= MANY_LINKS else 1
-            openings = [open_graph(level, n_clusters, groups.target, random_state) for _ in range(n_starts)]
+            openings = [open_graph(level, n_clusters, fairness, random_state) for _ in range(n_starts)]
         else:
             starts = [self._labels(X, n_clusters, random_state) for _ in range(n_starts)]
         problem = NCutProblem(
             objective=NCutObjective(level.graph),
-            sweep=InMemorySweep(build_layout(groups.codes, groups.n_groups), n_clusters, None, n_threads),
-            fairness=KLFairness(groups.target),
+            sweep=InMemorySweep(build_layout(cells.codes, cells.n_cells), n_clusters, None, n_threads),
+            fairness=fairness,
             solver=solver,
             settings=settings,
             level=level,
             openings=tuple(openings),
             is_refined=bool(self.polish),
             seed=seed,
+            attribute_weights=self._attribute_weights(population.attributes),
         )
-        return problem, groups, starts
+        return problem, population, starts
 
     def _labels(self, X: Any, n_clusters: int, random_state: np.random.RandomState) -> IntArray:
         """Labels to start from: given, or of the nearest of starting centres."""
@@ -301,10 +333,10 @@ class FairNCut(FairClusterer):
         """Nothing: every fit is polished already, and the search sees what that does."""
         return fit, False
 
-    def _store(self, problem: Problem, groups: Groups, fit: WeightedFit) -> None:
-        super()._store(problem, groups, fit)
+    def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
+        super()._store(problem, attributes, fit)
         # Prices label points by costs; there are no costs for points outside the graph.
-        del self.prices_, self.temperature_, self.polished_
+        del self.prices_, self.size_prices_, self.temperature_, self.polished_
 
     def _store_parameters(self, parameters: FloatArray) -> None:
         """Nothing: the labels are the parameters."""

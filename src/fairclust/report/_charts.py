@@ -42,12 +42,14 @@ def composition_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str]
         Where one group's wanted share ends and the next begins.
     """
     alt = altair()
+    longest = max([1.0, *(float(row["end"]) for row in rows)])
+    scale = alt.Scale(domain=[0, longest])
     bars = (
         alt.Chart(alt.NamedData("composition"))
         .mark_bar(height={"band": 0.8})
         .encode(
             y=alt.Y("cluster:N", sort=list(clusters), title=None, axis=alt.Axis(labelLimit=180)),
-            x=alt.X("start:Q", title="share of the cluster", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
+            x=alt.X("start:Q", title="share of the cluster", scale=scale, axis=alt.Axis(format="%")),
             x2="end:Q",
             color=_colors(alt, "group", groups, _GROUP_COLORS),
             tooltip=[

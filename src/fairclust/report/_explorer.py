@@ -13,12 +13,11 @@ import numpy as np
 from .._typing import AnyArray
 from ..audit import _Hidden
 from ..errors import InvalidInputError
-from ..fairness import KLFairness
-from ..groups import encode_with_names, to_column
 from ..metrics import Composition
+from ..people import Population
 from . import _charts as charts
 from . import _sections as sections
-from ._model import as_features, name_features
+from ._model import as_features, name_features, shapes_of
 from ._page import Page, build_page, figure, name, short_names, text
 
 _MOST_POINTS = 2_000  # drawn anew at every step of the slider
@@ -98,22 +97,27 @@ def path_report(
     clusters = short_names(range(path.proportions.shape[1]))
     groups = short_names(path.group_names.tolist())
     drawn = sorted(np.argsort(-path.sizes[shown[0]], kind="stable")[:60].tolist())
-    parts, part_names = sections.join_small_groups(path.target_proportions, groups)
+    target = path.target_proportions if path.target_proportions.ndim == 1 else path.target_proportions.mean(axis=0)
+    attribute, members_of = _attribute_to_draw(path)
+    parts, part_names = sections.join_small_groups(target[members_of], [groups[j] for j in members_of])
+    parts = [[members_of[j] for j in members] for members in parts]
     data: dict[str, Any] = {
         "points": [_point(path, i) for i in shown],
         "clusters": clusters,
         "drawn": drawn,
         "groups": groups,
-        "target": path.target_proportions,
+        "shapes": groups,
+        "target": target,
         "parts": parts,
         "part_names": part_names,
         "goal": goal,
     }
     specs = {"tradeoff": _curve(data["points"])}
-    boundaries = np.cumsum([path.target_proportions[members].sum() for members in parts])[:-1].round(6).tolist()
+    boundaries = np.cumsum([target[members].sum() for members in parts])[:-1].round(6).tolist()
     first = _bars(data, 0)
     specs["composition"] = charts.composition_chart(first, [clusters[k] for k in drawn], part_names, boundaries)
     cloud = _cloud(path, X, sensitive_features, labels, feature_names, clusters, groups, suppress_below, data, specs)
+    others = f" The bars show {attribute}, the table all attributes." if attribute else ""
     download = _labels(labels, row_numbers, suppress_below, data)
     body = [
         f"<h1>{text(title)}</h1>",
@@ -123,7 +127,7 @@ def path_report(
         _CONTROL.format(last=len(shown) - 1, goal=_goal_button(data)),
         figure("tradeoff", "Each point is one clustering. Left is fairer, down is tighter; the circle is the choice."),
         "<h2>Who is in each cluster</h2>",
-        figure("composition", "Dashed lines: where the groups meet if every share is as wanted."),
+        figure("composition", f"Dashed lines: where the groups meet if every share is as wanted.{text(others)}"),
         '<details open><summary>The numbers</summary><div class="scroll"><table class="numbers"><thead id="head">'
         '</thead><tbody id="rows"></tbody></table></div></details>',
         f'<p>{download} <button type="button" id="save-shares">Download these numbers (CSV)</button></p>',
@@ -142,10 +146,7 @@ def _points_to_show(path: Any, suppress_below: float | None) -> list[int]:
     for i in range(len(path)):
         if shown and np.array_equal(path.labels[i], path.labels[shown[-1]]):
             continue
-        counts = _counts(path, i)
-        keep = counts.sum(axis=1) > 0
-        table = Composition(np.flatnonzero(keep), path.group_names, counts[keep], path.target_proportions)
-        if not _Hidden.of(table, suppress_below).any:
+        if not any(_Hidden.of(table, suppress_below).any for table in _tables(path, i)):
             shown.append(i)
     if not shown:
         raise InvalidInputError(
@@ -154,13 +155,37 @@ def _points_to_show(path: Any, suppress_below: float | None) -> list[int]:
     return shown
 
 
-def _counts(path: Any, i: int) -> AnyArray:
-    counts: AnyArray = path.proportions[i] * path.sizes[i][:, None]
-    return counts
+def _tables(path: Any, i: int) -> list[Composition]:
+    """The counts of each attribute at one point of the path."""
+    keep = path.sizes[i] > 0
+    counts = (path.proportions[i] * path.sizes[i][:, None])[keep]
+    target = path.target_proportions if path.target_proportions.ndim == 1 else path.target_proportions[keep]
+    tables = []
+    for attribute in dict.fromkeys(path.group_attributes.tolist()):
+        own = path.group_attributes == attribute
+        tables.append(
+            Composition(
+                np.flatnonzero(keep),
+                path.group_names[own],
+                counts[:, own],
+                target[..., own],
+                attribute,
+                path.sizes[i][keep],
+            )
+        )
+    return tables
+
+
+def _attribute_to_draw(path: Any) -> tuple[str, list[int]]:
+    """The attribute that is furthest from its target at first (no name where it is the only one), and its groups."""
+    names = list(dict.fromkeys(path.group_attributes.tolist()))
+    chosen = names[int(path.cluster_errors[0].max(axis=0).argmax())]
+    members = np.flatnonzero(path.group_attributes == chosen).tolist()
+    return ("" if len(names) == 1 else chosen), members
 
 
 def _point(path: Any, i: int) -> dict[str, Any]:
-    errors = KLFairness(path.target_proportions).value(_counts(path, i))
+    errors = path.cluster_errors[i].sum(axis=1)
     return {
         "weight": float(path.fairness_weights[i]),
         "objective": float(path.objectives[i]),
@@ -216,7 +241,8 @@ def _cloud(
     features = as_features(X, path.labels.shape[1])
     if features is None:
         return ""
-    codes = encode_with_names(to_column(sensitive_features), path.group_names)
+    codes, names = shapes_of(Population(path.attributes, path.attributes.encode(sensitive_features)))
+    groups = data["shapes"] = short_names(names)
     view = sections.project(features, labels, codes, most=_MOST_POINTS)
     data["cloud"] = {
         "x": view.plane[:, 0],

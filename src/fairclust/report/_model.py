@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray, FloatArray
-from ..audit import AuditReport, _Hidden, audit
+from .._typing import FloatArray, IntArray
+from ..audit import AuditReport, AuditReports, _Hidden
 from ..errors import InvalidInputError
-from ..groups import encode_with_names, to_column
+from ..groups import encode_groups, read_table
+from ..metrics import count_cells
+from ..people import Population
 from . import _charts as charts
 from . import _sections as sections
 from ._page import Page, build_page, figure, name, short_names, table, text
@@ -80,26 +82,28 @@ def model_report(
     """
     if sensitive_features is None:
         raise InvalidInputError("model_report needs sensitive_features: the groups that the model was fitted with.")
-    groups = to_column(sensitive_features)
-    target = dict(zip(model.group_names_.tolist(), model.target_proportions_.tolist(), strict=True))
-    report = audit(model.labels_, groups, target_proportions=target, suppress_below=suppress_below)
-    beside = None
-    if plain is not None:
-        beside = audit(plain.labels_, groups, target_proportions=target, suppress_below=suppress_below)
-    X = as_features(X, len(groups))
+    people = encoded_people(model, sensitive_features)
+    reports = _audited(model, people, suppress_below)
+    beside = None if plain is None else _audited(plain, people, suppress_below)
+    report = next(iter(reports.values()))  # for what is the same in all: sizes and names of the clusters
+    X = as_features(X, len(people.cells.codes))
     names = name_features(model, X, feature_names)
-    is_hidden = _Hidden.of(report.composition, suppress_below).any
+    is_hidden = _is_hidden(reports)
     specs: dict[str, dict[str, Any]] = {}
 
-    body = [f"<h1>{text(title)}</h1>", _headline(model, report, plain, is_hidden)]
+    body = [f"<h1>{text(title)}</h1>", _headline(model, reports, plain, is_hidden)]
     if not model.fairness_goal_met_:
         body.append(_goal_missed(model, is_hidden))
     body.append("<h2>Which fairness is meant</h2>" + sections.NOTION)
-    place, specs["composition"] = sections.composition_figure(report)
-    body += ["<h2>Who is in each cluster</h2>", place]
-    body.append(f"<details open><summary>The numbers</summary>{sections.composition_table(report)}</details>")
+    body.append("<h2>Who is in each cluster</h2>")
+    for i, (attribute, one) in enumerate(reports.items()):
+        number = "composition" if i == 0 else f"composition-{i}"
+        place, specs[number] = sections.composition_figure(one, number)
+        heading = "" if len(reports) == 1 else f"<h3>{name(attribute)}</h3>"
+        body.append(heading + place)
+        body.append(f"<details open><summary>The numbers</summary>{sections.composition_table(one)}</details>")
     if plain is not None and beside is not None:
-        body.append("<h2>What fairness cost</h2>" + _cost(model, plain, report, beside, is_hidden, specs))
+        body.append("<h2>What fairness cost</h2>" + _cost(model, plain, reports, beside, is_hidden, specs))
     if X is not None:
         place, chart = sections.feature_section(report, model.labels_, X, names, units)
         body.append("<h2>What makes each cluster different</h2>" + place)
@@ -108,7 +112,7 @@ def model_report(
             body.append(
                 figure("features", "Difference of the cluster's mean from the mean of all, in standard deviations.")
             )
-        body.append(_points(model, report, X, groups, names, is_hidden, specs))
+        body.append(_points(model, report, X, people, names, is_hidden, specs))
         if example_rows:
             body.append(_examples(model, report, X, names, units, example_rows, suppress_below))
     body.append("<h2>How the fit went</h2>" + _convergence(model, specs))
@@ -119,9 +123,32 @@ def model_report(
     return build_page(title, "\n".join(body), specs)
 
 
-def _headline(model: Any, report: AuditReport, plain: Any, is_hidden: bool) -> str:
-    n_clusters, n_groups = report.counts.shape
-    furthest = float(np.abs(report.deviations).max())
+def encoded_people(model: Any, sensitive_features: Any) -> Population:
+    """The people that a model was fitted to, in its own groups."""
+    n_rows = read_table(sensitive_features).n_rows
+    if n_rows != len(model.labels_):
+        raise InvalidInputError(
+            f"sensitive_features has {n_rows} rows, but the model was fitted to {len(model.labels_)}."
+        )
+    return Population(model._attributes, model._attributes.encode(sensitive_features))
+
+
+def _audited(model: Any, people: Population, suppress_below: float | None) -> AuditReports:
+    clusters = encode_groups(model.labels_, argument="labels")
+    tables = count_cells(clusters, people, np.ones(len(clusters.codes)))
+    return AuditReports(
+        {name: AuditReport(one, len(clusters.codes), None, suppress_below) for name, one in tables.items()}
+    )
+
+
+def _is_hidden(reports: AuditReports) -> bool:
+    return any(_Hidden.of(report.composition, report.suppress_below).any for report in reports.values())
+
+
+def _headline(model: Any, reports: AuditReports, plain: Any, is_hidden: bool) -> str:
+    report = next(iter(reports.values()))
+    n_clusters, n_groups = len(report.cluster_names), sum(len(one.group_names) for one in reports.values())
+    furthest = max(float(np.abs(one.deviations).max()) for one in reports.values())
     lead = (
         f"{report.n_samples:,} rows in {n_clusters} clusters and {n_groups} groups."
         if is_hidden
@@ -130,8 +157,10 @@ def _headline(model: Any, report: AuditReport, plain: Any, is_hidden: bool) -> s
     )
     tiles = [(f"{n_clusters}", "clusters"), (f"{n_groups}", "groups")]
     if not is_hidden:
-        tiles.append((f"{report.max_fairness_error:.4f}", "fairness error of the worst cluster (0 is exact)"))
-        if n_groups > 1:
+        tiles.append((f"{reports.max_fairness_error:.4f}", "fairness error of the worst cluster (0 is exact)"))
+        if len(reports) > 1:
+            tiles.append((f"{len(reports)}", "sensitive attributes"))
+        elif n_groups > 1:
             tiles.append(
                 (f"{report.balance:.3f}", f"balance of the worst cluster ({report.data_balance:.3f} in all data)")
             )
@@ -150,7 +179,12 @@ def _goal_missed(model: Any, is_hidden: bool) -> str:
 
 
 def _cost(
-    model: Any, plain: Any, report: AuditReport, beside: AuditReport, is_hidden: bool, specs: dict[str, dict[str, Any]]
+    model: Any,
+    plain: Any,
+    reports: AuditReports,
+    besides: AuditReports,
+    is_hidden: bool,
+    specs: dict[str, dict[str, Any]],
 ) -> str:
     rows = [
         {"what": what, "value": float(fit.objective_), "shown": f"{fit.objective_:.6g}"}
@@ -159,10 +193,13 @@ def _cost(
     specs["cost"] = charts.cost_chart(rows)
     rise = f"{100 * (model.objective_ / plain.objective_ - 1):+.2f} %" if plain.objective_ > 0 else "–"
     lines = [["clustering objective", f"{plain.objective_:.6g}", f"{model.objective_:.6g}", rise]]
-    if not is_hidden and not _Hidden.of(beside.composition, beside.suppress_below).any:
-        lines.append(["fairness error, worst cluster", *_pair(beside.max_fairness_error, report.max_fairness_error)])
-        lines.append(["fairness error, sum", *_pair(beside.fairness_error, report.fairness_error)])
-        lines.append(["balance, worst cluster", *_pair(beside.balance, report.balance)])
+    if not is_hidden and not _is_hidden(besides):
+        for attribute, report in reports.items():
+            beside, of = besides[attribute], "" if len(reports) == 1 else f"{name(attribute)}: "
+            worst = _pair(beside.max_fairness_error, report.max_fairness_error)
+            lines.append([f"{of}fairness error, worst cluster", *worst])
+            lines.append([f"{of}fairness error, sum", *_pair(beside.fairness_error, report.fairness_error)])
+            lines.append([f"{of}balance, worst cluster", *_pair(beside.balance, report.balance)])
     words = (
         "<p>The same rows were also clustered without regard to groups. The objective measures how loose the clusters "
         "are (lower is tighter); what it rises by is the price of representation.</p>"
@@ -178,16 +215,16 @@ def _points(
     model: Any,
     report: AuditReport,
     X: FloatArray,
-    groups: AnyArray,
+    people: Population,
     names: list[str],
     is_hidden: bool,
     specs: dict[str, dict[str, Any]],
 ) -> str:
     if is_hidden:
         return "<p class='soft'>Single points are not shown, because they could be counted.</p>"
-    codes = encode_with_names(groups, report.group_names)
+    codes, group_names = shapes_of(people)
     view = sections.project(X, [model.labels_], codes)
-    clusters, shown_groups = sections.cluster_labels(report), short_names(report.group_names.tolist())
+    clusters, shown_groups = sections.cluster_labels(report), short_names(group_names)
     position = {label: i for i, label in enumerate(report.cluster_names.tolist())}
     rows = [
         {"x": x, "y": y, "cluster": clusters[position[label]], "group": shown_groups[code]}
@@ -195,6 +232,18 @@ def _points(
     ]
     specs["projection"] = charts.projection_chart(rows, clusters, shown_groups, view.axes(names))
     return "<h2>The clusters in two dimensions</h2>" + figure("projection", text(view.caption(len(X))))
+
+
+def shapes_of(people: Population) -> tuple[IntArray, list[str]]:
+    """Which group a point's shape shows, and the groups' names: those of the first attribute, if people are in one."""
+    attribute = next(iter(people.attributes))
+    member = people.cells.membership[:, : attribute.n_groups]
+    known = member.sum(axis=1) == 1
+    names = [str(label) for label in attribute.labels(len(people.attributes) == 1)]
+    if known.all():
+        return member.argmax(axis=1)[people.cells.codes].astype(np.int32), names
+    codes = np.where(known, member.argmax(axis=1), len(names))
+    return codes[people.cells.codes].astype(np.int32), [*names, "several or none"]
 
 
 def _examples(

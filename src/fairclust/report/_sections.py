@@ -50,11 +50,13 @@ def composition_rows(report: AuditReport) -> Composition:
     """Lay the bars out, the cluster that is furthest off first; clusters with hidden counts are left out."""
     table_ = report.composition
     hidden = _Hidden.of(table_, report.suppress_below)
-    parts, names = join_small_groups(table_.target, short_names(table_.group_names.tolist()))
+    parts, names = join_small_groups(table_.totals, short_names(table_.group_names.tolist()))
+    targets = np.broadcast_to(table_.target, table_.counts.shape)
     labels = cluster_labels(report)
     order = [int(k) for k in np.argsort(-report.fairness_errors, kind="stable") if not hidden.rows[k]]
     drawn = order[:_MOST_BARS]
     rows: charts.Rows = []
+    overlaps = table_.everyone is not None
     for k in drawn:
         start = 0.0
         for group, members in zip(names, parts, strict=True):
@@ -65,14 +67,14 @@ def composition_rows(report: AuditReport) -> Composition:
                     "group": group,
                     "share": round(share, 6),
                     "start": round(start, 6),
-                    "end": round(min(start + share, 1.0), 6),
-                    "wanted": round(float(table_.target[members].sum()), 6),
+                    "end": round(start + share if overlaps else min(start + share, 1.0), 6),
+                    "wanted": round(float(targets[k, members].sum()), 6),
                     "count": f"{table_.counts[k, members].sum():.10g}",
                 }
             )
             start += share
-    boundaries = np.cumsum([table_.target[members].sum() for members in parts])[:-1].round(6).tolist()
-    show_target = not hidden.totals.any()
+    boundaries = np.cumsum([targets[0, members].sum() for members in parts])[:-1].round(6).tolist()
+    show_target = not hidden.totals.any() and table_.target.ndim == 1
     return Composition(
         rows, [labels[k] for k in drawn], names, boundaries if show_target else [], len(labels) - len(drawn)
     )
@@ -90,10 +92,11 @@ def composition_table(report: AuditReport) -> str:
     worst = -1
     if not hidden.rows.any() and np.abs(report.deviations).max() > 1e-9:
         worst = int(report.fairness_errors.argmax())
-    classes = ["worst" if k == worst else "" for k in range(len(rows) - 2)]
+    n_clusters = len(report.cluster_names)
+    classes = ["worst" if k == worst else "" for k in range(n_clusters)]
     cells = [[name(cell) if i == 0 else text(cell) for i, cell in enumerate(row)] for row in rows]
     heads = [name(cell) for cell in header]
-    return table(heads, cells, classes=[*classes, "all", ""])
+    return table(heads, cells, classes=[*classes, "all", *[""] * (len(rows) - n_clusters - 1)])
 
 
 def feature_section(
@@ -220,7 +223,7 @@ def _setting(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        shown = [f"{key}: {share:.6g}" for key, share in list(value.items())[:20]]
+        shown = [f"{key}: {_setting(share)}" for key, share in list(value.items())[:20]]
         return ", ".join(short_names(shown)) + (f" and {len(value) - 20} more" if len(value) > 20 else "")
     if isinstance(value, np.ndarray):
         return f"array of shape {value.shape}"
@@ -243,7 +246,7 @@ def _cluster_means(X: FloatArray, labels: AnyArray, names: AnyArray) -> FloatArr
     return means
 
 
-def composition_figure(report: AuditReport) -> tuple[str, dict[str, Any]]:
+def composition_figure(report: AuditReport, place: str = "composition") -> tuple[str, dict[str, Any]]:
     """Give the place for the bars, with what to know about them, and the chart."""
     bars = composition_rows(report)
     caption = "One bar per cluster, the one furthest from the target first."
@@ -253,4 +256,6 @@ def composition_figure(report: AuditReport) -> tuple[str, dict[str, Any]]:
         why = "have counts too small to show" if report.suppress_below is not None else "are nearer to the target"
         caption += f" {bars.n_not_drawn} clusters are not drawn: they {why}."
     chart = charts.composition_chart(bars.rows, bars.clusters, bars.groups, bars.boundaries)
-    return figure("composition", caption), chart
+    if report.composition.everyone is not None:
+        caption += " People may be in several groups or in none, so bars may be longer or shorter than a cluster."
+    return figure(place, caption), chart

@@ -23,7 +23,7 @@ function composition(point) {
 
 function cloud(index) {
   const {x, y, group, labels} = data.cloud;
-  return x.map((_, i) => ({x: x[i], y: y[i], cluster: data.clusters[labels[index][i]], group: data.groups[group[i]]}));
+  return x.map((_, i) => ({x: x[i], y: y[i], cluster: data.clusters[labels[index][i]], group: data.shapes[group[i]]}));
 }
 
 function cell(kind, text) {

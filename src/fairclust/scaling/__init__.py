@@ -4,7 +4,7 @@ Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinar
 """
 
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
-from .sources import as_blocks, fits_in_memory, streamed_parts
+from .sources import as_blocks, fits_in_memory, open_blocks, streamed_starts
 from .streaming import StreamedKMeans, StreamedSweep
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "StreamedSweep",
     "as_blocks",
     "fits_in_memory",
-    "streamed_parts",
+    "open_blocks",
+    "streamed_starts",
 ]

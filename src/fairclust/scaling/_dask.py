@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray, IntArray
+from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from ..groups import to_column
+from ..groups import Table, read_table, to_column
 from .blocks import ArrayBlock, Block, Blocks
 from .runners import Job, Result, Runner, Work
 from .tables import encode
@@ -70,9 +70,9 @@ class DaskBlocks(Blocks):
 
 @dataclass
 class PreparedBlock(ArrayBlock):
-    """A partition as the tables want it, with the names of its groups. Lives on a worker."""
+    """A partition as the tables want it, with its kinds of people. Lives on a worker."""
 
-    names: AnyArray | None = None
+    kinds: Table | None = None
 
     def __sizeof__(self) -> int:
         held = (self.X, self.weights, self.codes)
@@ -88,9 +88,9 @@ def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
                 f"a partition of {name} has {len(column)} rows, but that of X has {len(rows)}. "
                 "Give both the same partitions."
             )
-    names, codes = encode(None if values is None else to_column(values), len(rows))
+    kinds, codes = encode(None if values is None else read_table(values), len(rows))
     weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
-    return PreparedBlock(rows, None, weights, codes, names)
+    return PreparedBlock(rows, None, weights, codes, kinds)
 
 
 def _partitions(X: Any) -> list[Any]:

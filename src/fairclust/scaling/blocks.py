@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 from .. import checks
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from ..groups import to_column
+from ..groups import Table, read_table
 from .runners import Runner, Threads
 
 PANEL = 1 << 14  # rows that are worked on at once: their costs stay in a core's cache
@@ -28,12 +28,12 @@ class Panel(NamedTuple):
     """Some rows of a block: features, groups as the user wrote them (None: not asked for, or none), weights."""
 
     X: AnyArray
-    values: AnyArray | None
+    values: Table | None
     weights: FloatArray | None
 
 
 class Block(Protocol):
-    """A stretch of rows that is read as one piece of work. ``codes`` are its groups, once they are known."""
+    """A stretch of rows that is read as one piece of work. ``codes`` are its people's kinds, once known."""
 
     codes: IntArray | None
 
@@ -47,7 +47,7 @@ class ArrayBlock:
     """Rows held in memory, or in a memory map."""
 
     X: AnyArray
-    values: AnyArray | None = None
+    values: Table | None = None
     weights: AnyArray | None = None
     codes: IntArray | None = None
 
@@ -57,9 +57,13 @@ class ArrayBlock:
             rows = slice(first, min(first + PANEL, len(self.X)))
             yield Panel(
                 self.X[rows],
-                self.values[rows] if with_groups and self.values is not None else None,
+                _part(self.values, rows) if with_groups and self.values is not None else None,
                 None if self.weights is None else np.asarray(self.weights[rows], dtype=np.float64),
             )
+
+
+def _part(table: Table, rows: slice) -> Table:
+    return replace(table, columns=tuple(column[rows] for column in table.columns))
 
 
 class Blocks(ABC):
@@ -91,7 +95,7 @@ class _Joined:
     """Blocks of arrays, with groups and weights given as whole columns, or along with every block."""
 
     parts: Callable[[], Iterable[Any]]
-    values: AnyArray | None
+    values: Table | None
     weights: AnyArray | None
 
     def __iter__(self) -> Iterator[Block]:
@@ -103,16 +107,21 @@ class _Joined:
             X = X if isinstance(X, np.ndarray) else np.asarray(X)
             rows = slice(first, first + len(X))
             first += len(X)
-            values = to_column(values) if values is not None else None if self.values is None else self.values[rows]
+            if self.values is not None:
+                table: Table | None = _part(self.values, rows)
+            else:
+                table = None if values is None else read_table(values)
             weights = weights if weights is not None else None if self.weights is None else self.weights[rows]
-            for name, column in (("sensitive_features", values), ("sample_weight", weights)):
+            groups = None if table is None else table.columns[0]
+            for name, column in (("sensitive_features", groups), ("sample_weight", weights)):
                 if column is not None and len(column) != len(X):
                     raise InvalidInputError(
                         f"{name} ends at row {rows.start + len(column)}, but X goes on to row {rows.stop}. "
                         "Pass one value per row of X."
                     )
-            yield ArrayBlock(X, values, None if weights is None else np.asarray(weights))
-        for name, column in (("sensitive_features", self.values), ("sample_weight", self.weights)):
+            yield ArrayBlock(X, table, None if weights is None else np.asarray(weights))
+        groups = None if self.values is None else self.values.columns[0]
+        for name, column in (("sensitive_features", groups), ("sample_weight", self.weights)):
             if column is not None:
                 checks.check_same_length(name, column, first)
 
@@ -156,7 +165,7 @@ class ArrayBlocks(Blocks):
         blocks = self._blocks
         parts = blocks if callable(blocks) else lambda: blocks
         columns = (
-            None if sensitive_features is None else to_column(sensitive_features),
+            None if sensitive_features is None else read_table(sensitive_features),
             None if sample_weight is None else np.asarray(sample_weight),
         )
         return _Joined(lambda: (_three(part) for part in parts()), *columns)
@@ -203,7 +212,7 @@ class MemmapBlocks(Blocks):
             raise InvalidInputError(f"X has shape {X.shape}, but (n_samples, n_features) is needed.")
         return _Joined(
             lambda: (X[first : first + size] for first in range(0, len(X), size)),
-            None if sensitive_features is None else to_column(sensitive_features),
+            None if sensitive_features is None else read_table(sensitive_features),
             None if sample_weight is None else np.asarray(sample_weight),
         )
 
@@ -239,8 +248,8 @@ class ParquetBlocks(Blocks):
 
     Notes
     -----
-    In :meth:`FairKMeans.fit`, ``sensitive_features`` and ``sample_weight`` are names of columns. Row groups of 100,000
-    to a million rows are a good size: one row group is one piece of work.
+    In :meth:`FairKMeans.fit`, ``sensitive_features`` (one name, or a list) and ``sample_weight`` are names of columns.
+    Row groups of 100,000 to a million rows are a good size: one row group is one piece of work.
     """
 
     def __init__(
@@ -262,20 +271,17 @@ class ParquetBlocks(Blocks):
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """One block per row group."""
         require_pyarrow()
-        for argument, name in (("sensitive_features", sensitive_features), ("sample_weight", sample_weight)):
-            if name is not None and not isinstance(name, str):
-                raise InvalidInputError(
-                    f"{argument} is a {type(name).__name__}, but X is a Parquet file. Give the name of its column."
-                )
+        sensitive = _names("sensitive_features", sensitive_features)
+        weight = _names("sample_weight", sample_weight)
         blocks: list[Block] = []
         for file in self.files:
             with opened(file) as parquet:
                 schema = parquet.schema_arrow
-                columns = self._features(schema, sensitive_features, sample_weight, file)
+                columns = self._features(schema, sensitive, weight, file)
                 sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
             dtype = np.dtype(self._dtype) if self._dtype is not None else _common_type(schema, columns)
             blocks += [
-                RowGroup(file, i, columns, sensitive_features, sample_weight, dtype, self._offset, self._scale)
+                RowGroup(file, i, columns, sensitive, weight[0] if weight else None, dtype, self._offset, self._scale)
                 for i, size in enumerate(sizes)
                 if size
             ]
@@ -283,12 +289,13 @@ class ParquetBlocks(Blocks):
             raise InvalidInputError(f"{self.files[0]} has no rows. Give a file with data.")
         return blocks
 
-    def _features(self, schema: Any, sensitive: str | None, weight: str | None, file: Path) -> tuple[str, ...]:
-        for argument, name in (("sensitive_features", sensitive), ("sample_weight", weight)):
-            if name is not None and name not in schema.names:
+    def _features(self, schema: Any, sensitive: Sequence[str], weight: Sequence[str], file: Path) -> tuple[str, ...]:
+        other = dict.fromkeys(sensitive, "sensitive_features") | dict.fromkeys(weight, "sample_weight")
+        for name, argument in other.items():
+            if name not in schema.names:
                 raise InvalidInputError(f"column {name!r} ({argument}) is not in {file.name}: {_some(schema.names)}.")
         if self._columns is None:
-            columns = tuple(f.name for f in schema if _is_number(f.type) and f.name not in (sensitive, weight))
+            columns = tuple(f.name for f in schema if _is_number(f.type) and f.name not in other)
         else:
             columns = tuple(self._columns)
         for name in columns:
@@ -311,7 +318,7 @@ class RowGroup:
     file: Path
     index: int
     columns: tuple[str, ...]
-    sensitive: str | None
+    sensitive: tuple[str, ...]
     weight: str | None
     dtype: np.dtype[Any]
     offset: FloatArray | None = None
@@ -320,16 +327,20 @@ class RowGroup:
 
     def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
         """Decode the columns that are needed, PANEL rows at a time."""
-        names = [*self.columns]
-        names += [self.sensitive] if with_groups and self.sensitive is not None else []
+        names = [*self.columns, *(self.sensitive if with_groups else ())]
         names += [self.weight] if self.weight is not None else []
         with opened(self.file) as parquet:
             for batch in _batches(parquet, self.index, names, self.file):
                 yield Panel(
                     self._matrix(batch),
-                    _values(batch.column(self.sensitive)) if with_groups and self.sensitive is not None else None,
+                    self._groups(batch) if with_groups and self.sensitive else None,
                     None if self.weight is None else _numbers(batch.column(self.weight), self.file, self.weight),
                 )
+
+    def _groups(self, batch: Any) -> Table:
+        columns = tuple(_values(batch.column(name)) for name in self.sensitive)
+        is_membership = len(columns) > 1 and all(column.dtype == bool for column in columns)
+        return Table(self.sensitive, columns, is_membership, is_named=True)
 
     def _matrix(self, batch: Any) -> FloatArray:
         X = np.empty((len(self.columns), batch.num_rows), dtype=self.dtype)
@@ -366,10 +377,19 @@ def _batches(parquet: Any, index: int, names: list[str], file: Path) -> Iterator
         raise unreadable(file, error) from error
 
 
+def _names(argument: str, given: Any) -> tuple[str, ...]:
+    names = () if given is None else (given,) if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise InvalidInputError(
+            f"{argument} is a {type(given).__name__}, but X is a Parquet file. Give the name of its column."
+        )
+    return tuple(names)
+
+
 def _values(column: Any) -> AnyArray:
     """A column of groups; text by way of its dictionary, which is much faster."""
     if column.null_count or not str(column.type).endswith(("string", "utf8", "string_view")):
-        return to_column(require_pyarrow("pyarrow").chunked_array([column]))
+        return read_table(require_pyarrow("pyarrow").chunked_array([column])).columns[0]
     encoded = column.dictionary_encode()
     return np.asarray(encoded.dictionary.to_pylist(), dtype=str)[encoded.indices.to_numpy()]
 

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import checks
 from .._typing import FloatArray
-from ..groups import Groups, make_groups
 from ..seeding import Init, sampled_rows, starting_centers
 from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks
-from .streaming import BlockData, StreamedKMeans, StreamedSweep, described
+from .streaming import BlockData, StreamedSweep, described
 
 _SHARE_OF_MEMORY = 0.5  # that a fit may take before a memory map is streamed
-
-
-@dataclass(frozen=True)
-class StreamedParts:
-    """What a streamed fit is put together from."""
-
-    data: BlockData
-    sweep: StreamedSweep
-    objective: StreamedKMeans
-    groups: Groups
-    starts: list[FloatArray]
 
 
 def as_blocks(X: Any, n_clusters: int = 1) -> Any:
@@ -68,46 +54,40 @@ def free_memory() -> float:
         return np.inf
 
 
-def streamed_parts(
-    X: Blocks,
-    sensitive_features: Any,
-    sample_weight: Any,
-    *,
-    n_clusters: Any,
-    target_proportions: Any,
-    init: Init,
-    n_starts: int,
-    random_state: np.random.RandomState,
-    n_threads: int,
-    first_step: Callable[[StreamedSweep], int],
-) -> StreamedParts:
-    """Describe the data (one pass), collect a sample and starting rows (one pass), and put the parts together.
+def open_blocks(X: Blocks, sensitive_features: Any, sample_weight: Any, n_threads: int) -> BlockData:
+    """Make the first pass over the data.
 
     Parameters
     ----------
     X : Blocks
     sensitive_features, sample_weight
         As the source wants them: columns, or names of columns.
-    n_clusters, target_proportions, init, random_state
+    n_threads : int
+        Threads that compute.
+    """
+    return described(X.runner(sensitive_features, sample_weight, n_threads), n_threads)
+
+
+def streamed_starts(
+    sweep: StreamedSweep, init: Init, n_starts: int, random_state: np.random.RandomState, first_step: int
+) -> list[FloatArray]:
+    """Starting centres, from rows that one pass collects; the sample that the fit will ask for comes with them.
+
+    Parameters
+    ----------
+    sweep : StreamedSweep
+    init, random_state
         As for the estimators.
     n_starts : int
         Number of starts wanted.
-    n_threads : int
-        Threads that compute.
-    first_step : callable
-        Tells which sample the fit will ask for first: one row in so many. Below 2: none.
+    first_step : int
+        The fit will ask for a sample of one row in so many first. Below 2: for none.
     """
-    data = described(X.runner(sensitive_features, sample_weight, n_threads), n_threads)
-    n_clusters = checks.check_n_clusters(n_clusters, data.n_samples)
-    names = np.array(["all"]) if data.names is None else data.names
-    groups = make_groups(names, data.group_masses, target_proportions if data.names is not None else None)
-    sweep = StreamedSweep(data, n_clusters, X.labels_to)
+    data, n_clusters = sweep.data, sweep.n_clusters
     rows = sampled_rows(data.n_samples, n_clusters, random_state)
-    step = first_step(sweep)
-    sample = data.sample(sweep.coarsened(step) if step >= 2 else 0, rows)
+    sample = data.sample(sweep.coarsened(first_step) if first_step >= 2 else 0, n_clusters, rows)
     few, weights = sample.rows, sample.row_weights
     if weights is not None:
         few, weights = few[weights > 0], weights[weights > 0]
     checks.check_distinct_rows(few, n_clusters)
-    starts = [starting_centers(few, n_clusters, init, random_state, weights) for _ in range(n_starts)]
-    return StreamedParts(data, sweep, StreamedKMeans(data), groups, starts)
+    return [starting_centers(few, n_clusters, init, random_state, weights) for _ in range(n_starts)]

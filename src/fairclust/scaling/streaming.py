@@ -8,7 +8,7 @@ without another pass, and an outer iteration is two passes: a sweep and a labell
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -17,9 +17,11 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
+from ..groups import Table
 from ..layout import build_layout
 from ..objectives import KMeansObjective
-from ..sweep import Answer, HardAnswer, InMemorySweep, State, laplacian
+from ..people import Cells
+from ..sweep import Answer, HardAnswer, InMemorySweep, State, laplacian, sampled_weights, sampling_steps
 from .runners import Runner
 from .tables import (
     Collected,
@@ -50,16 +52,20 @@ class BlockData:
     ----------
     runner : Runner
         Runs functions over the blocks.
-    names : ndarray or None
-        Names of all groups, sorted. None: no groups were given.
-    tables : list of ndarray
-        Per block: its own group codes → codes of all data.
+    kinds : Table or None
+        The different kinds of people, a row each. None: no groups were given.
+    places : list of ndarray
+        Per block: its own kinds → kinds of all data.
+    cells : ndarray of shape (n_kinds,)
+        Cell of each kind; all one cell until somebody says otherwise.
     """
 
     runner: Runner
     parts: Sequence[Description]
-    names: AnyArray | None
-    tables: list[IntArray]
+    kinds: Table | None
+    places: list[IntArray]
+    cells: IntArray
+    n_cells: int
     n_threads: int = 1
     _samples: dict[int, Sample] = field(default_factory=dict, repr=False)
 
@@ -73,10 +79,18 @@ class BlockData:
         """Features."""
         return next(part.n_features for part in self.parts if part.n_rows)
 
-    @property
-    def n_cells(self) -> int:
-        """Groups; one where none were given."""
-        return 1 if self.names is None else len(self.names)
+    @cached_property
+    def tables(self) -> list[IntArray]:
+        """Per block: its own kinds → cells."""
+        return [self.cells[place] for place in self.places]
+
+    @cached_property
+    def kind_masses(self) -> FloatArray:
+        """Weight of each kind of people."""
+        masses = np.zeros(len(self.cells))
+        for part, place in zip(self.parts, self.places, strict=True):
+            np.add.at(masses, place, part.masses[: len(place)])
+        return masses
 
     @property
     def is_weighted(self) -> bool:
@@ -90,13 +104,13 @@ class BlockData:
 
     @cached_property
     def group_masses(self) -> FloatArray:
-        """Weight of each group."""
-        return self._by_group([part.group_masses for part in self.parts]).sum(axis=0)
+        """Weight of each cell."""
+        return self._by_cell([part.masses for part in self.parts]).sum(axis=0)
 
     @cached_property
     def group_counts(self) -> IntArray:
-        """Rows of each group in each block, (n_blocks, n_groups)."""
-        return self._by_group([part.group_counts for part in self.parts]).astype(np.int64)
+        """Rows of each cell in each block, (n_blocks, n_cells)."""
+        return self._by_cell([part.counts for part in self.parts]).astype(np.int64)
 
     @cached_property
     def total(self) -> float:
@@ -116,23 +130,29 @@ class BlockData:
         mean, spread, total = reduce(merge_moments, ((part.mean, part.spread, part.total) for part in self.parts))
         return mean, np.sqrt(spread / total)
 
-    def _by_group(self, columns: Sequence[AnyArray]) -> FloatArray:
+    def _by_cell(self, columns: Sequence[AnyArray]) -> FloatArray:
         result = np.zeros((len(columns), self.n_cells))
         for i, (column, table) in enumerate(zip(columns, self.tables, strict=True)):
-            np.add.at(result[i], table[: len(column)], column)
+            np.add.at(result[i], table, column[: len(table)])
         return result
 
-    def sample(self, step: int, rows: IntArray | None = None) -> Sample:
-        """Every step-th row of each group (0: none), and some rows by number; one pass, kept for the next call."""
+    def with_cells(self, cells: Cells) -> BlockData:
+        """The same data, with the cell of each kind of people."""
+        return BlockData(self.runner, self.parts, self.kinds, self.places, cells.codes, cells.n_cells, self.n_threads)
+
+    def sample(self, step: int, n_clusters: int, rows: IntArray | None = None) -> Sample:
+        """One row in ``step`` of each cell (0: none), and some rows by number; one pass, kept for the next call."""
         known = self._samples.get(step)
         if known is not None and rows is None:
             return known
         wanted = np.empty(0, dtype=np.int64) if rows is None else rows
         first = np.cumsum([0, *(part.n_rows for part in self.parts)])
         before = np.cumsum(self.group_counts, axis=0) - self.group_counts
+        counts = self.group_counts.sum(axis=0)
+        steps = sampling_steps(counts, n_clusters, step) if step else None
         jobs = [
             Wanted(
-                step,
+                steps,
                 before[i],
                 wanted[(wanted >= first[i]) & (wanted < first[i + 1])] - first[i],
                 self.n_features,
@@ -142,9 +162,11 @@ class BlockData:
         ]
         found = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
         sample = Sample.of(found, first)
-        if step:
-            self._samples[step] = sample
-        return sample
+        if steps is None:
+            return sample
+        weights = sampled_weights(steps, step, sample.codes, sample.weights, self.group_masses, self.n_samples)
+        self._samples[step] = replace(sample, weights=weights)
+        return self._samples[step]
 
 
 @dataclass(frozen=True)
@@ -180,16 +202,35 @@ def described(runner: Runner, n_threads: int) -> BlockData:
         raise InvalidInputError("X has no rows. Give at least one block with data.")
     runner.keep_codes([part.codes for part in parts])
     _check_alike(parts)
-    names = _all_names(parts)
-    if names is None:
-        tables = [np.zeros(1, dtype=np.int32) for _ in parts]
-    else:
-        known = {name: code for code, name in enumerate(names.tolist())}
-        tables = [
-            np.array([known[name] for name in ([] if part.names is None else part.names.tolist())], dtype=np.int32)
-            for part in parts
-        ]
-    return BlockData(runner, parts, names, tables, n_threads)
+    return _with_all_kinds(runner, parts, n_threads)
+
+
+def _with_all_kinds(runner: Runner, parts: Sequence[Description], n_threads: int) -> BlockData:
+    """Number the kinds of people that occur in any block."""
+    tables = [part.kinds for part in parts if part.kinds is not None]
+    if not tables:
+        nobody_knows = [np.zeros(1, dtype=np.int32) for _ in parts]
+        return BlockData(runner, parts, None, nobody_knows, np.zeros(1, dtype=np.int32), 1, n_threads)
+    seen: dict[tuple[Any, ...], int] = {}
+    places = []
+    for part in parts:
+        people = [] if part.kinds is None else zip(*(column.tolist() for column in part.kinds.columns), strict=True)
+        places.append(np.array([seen.setdefault(kind, len(seen)) for kind in people], dtype=np.int32))
+    columns = zip(*seen, strict=True)
+    kinds = replace(
+        tables[0],
+        columns=tuple(_joined(column, [one.columns[i].dtype for one in tables]) for i, column in enumerate(columns)),
+    )
+    return BlockData(runner, parts, kinds, places, np.zeros(len(seen), dtype=np.int32), 1, n_threads)
+
+
+def _joined(values: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> AnyArray:
+    """A column of the kinds of all blocks, of the blocks' type."""
+    if all(dtype.kind != "O" for dtype in dtypes) and len({dtype.kind for dtype in dtypes}) == 1:
+        return np.array(values, dtype=np.result_type(*dtypes))
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _check_alike(parts: Sequence[Description]) -> None:
@@ -205,27 +246,9 @@ def _check_alike(parts: Sequence[Description]) -> None:
             raise InvalidInputError(
                 f"block {i} has {part.n_features} features, the blocks before it {model.n_features}."
             )
-        if (part.names is None) != (model.names is None):
-            raise InvalidInputError(f"block {i} {'lacks' if part.names is None else 'has'} groups, unlike block 0.")
+        if (part.kinds is None) != (model.kinds is None):
+            raise InvalidInputError(f"block {i} {'lacks' if part.kinds is None else 'has'} groups, unlike block 0.")
         first += part.n_rows
-
-
-def _all_names(parts: Sequence[Description]) -> AnyArray | None:
-    names = [part.names for part in parts if part.names is not None and len(part.names)]
-    if not names:
-        return None
-    seen = {name for part in names for name in part.tolist()}
-    try:
-        listed = sorted(seen)
-    except TypeError:  # mixed types have no order of their own
-        listed = sorted(seen, key=lambda name: (type(name).__name__, str(name)))
-    if all(isinstance(name, str) for name in listed):
-        return np.array(listed, dtype=str)
-    if all(part.dtype != object for part in names):
-        return np.array(listed, dtype=np.result_type(*names))
-    result = np.empty(len(listed), dtype=object)
-    result[:] = listed
-    return result
 
 
 @dataclass(frozen=True)
@@ -274,7 +297,7 @@ class StreamedSweep:
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """Every step-th row of each group, or fewer where there would be too many."""
-        sample = self.data.sample(self.coarsened(step))
+        sample = self.data.sample(self.coarsened(step), self.n_clusters)
         layout = build_layout(sample.codes, self.n_groups)
         weights = None if sample.weights is None else layout.to_visiting_order(sample.weights)
         return InMemorySweep(layout, self.n_clusters, weights, self.data.n_threads), sample.positions

@@ -1,8 +1,8 @@
 """What one block answers: small tables. Plain functions that can be sent to another process.
 
-Each takes a block, the block's own ``table`` (local group code → code of all data) and a job. The rows are worked on
-a panel at a time and the panels' tables are added in order, so an answer depends on the block's rows alone, whoever
-computes it.
+Each takes a block, the block's own ``table`` (kind of people in the block → cell of all data) and a job. The rows are
+worked on a panel at a time and the panels' tables are added in order, so an answer depends on the block's rows alone,
+whoever computes it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,12 @@ import numpy as np
 from .._core import kernels
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..groups import encode_groups
+from ..groups import Table, factorize, find_missing
 from ..layout import BLOCK, Layout, build_layout, every_nth_of_each
 from .blocks import Block
 
 _scratch = threading.local()
+_MOST_KINDS = 100_000
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Description:
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
-    names: AnyArray | None
-    group_masses: FloatArray  # by local code
-    group_counts: IntArray
+    kinds: Table | None  # of people: a row each
+    masses: FloatArray  # by kind
+    counts: IntArray
     total: float
     mean: FloatArray
     spread: FloatArray  # weighted squares about the mean
@@ -43,18 +44,44 @@ class Description:
     codes: IntArray | None  # None: they stay where the block is
 
 
-def encode(values: AnyArray | None, n_rows: int) -> tuple[AnyArray | None, IntArray]:
-    """Names and codes of one block's groups, the codes in as few bytes as possible."""
+def encode(values: Table | None, n_rows: int) -> tuple[Table | None, IntArray]:
+    """The different kinds of people in one block, and which kind each is, in as few bytes as possible."""
     if values is None or not n_rows:
         return None, np.zeros(n_rows, dtype=np.uint8)
-    groups = encode_groups(values)
-    small = np.uint8 if groups.n_groups <= 256 else np.uint16 if groups.n_groups <= 65536 else np.int32
-    return groups.names, groups.codes.astype(small)
+    codes, columns, key = [], [], np.zeros(n_rows, dtype=np.int64)
+    for column in values.columns:
+        names, own = _names_and_codes(column)
+        key = key * len(names) + own
+        codes.append(own)
+        columns.append(names)
+    _, first, kinds = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > _MOST_KINDS:
+        raise InvalidInputError(
+            f"sensitive_features has more than {_MOST_KINDS} different values, or combinations of them, in one block. "
+            "Make a column of a few groups first."
+        )
+    found = tuple(names[own[first]] for names, own in zip(columns, codes, strict=True))
+    small = np.uint8 if len(first) <= 256 else np.uint16 if len(first) <= 65536 else np.int32
+    return replace(values, columns=found), kinds.reshape(-1).astype(small)
+
+
+def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
+    """The values of a column and the code of each row; missing values are None, the last."""
+    absent = find_missing(column)
+    if not absent.any():
+        return factorize(column, "sensitive_features")
+    codes = np.empty(len(column), dtype=np.int32)
+    names, codes[~absent] = factorize(column[~absent], "sensitive_features")
+    codes[absent] = len(names)
+    with_none = np.empty(len(names) + 1, dtype=object)
+    with_none[:-1] = names.tolist()
+    return with_none, codes
 
 
 def describe(block: Block, table: IntArray | None, job: None) -> Description:
     """Count the rows and groups, and measure the features."""
-    values, weights, n_rows, bad = [], [], 0, None
+    tables: list[Table] = []
+    weights, n_rows, bad = [], 0, None
     dtype: np.dtype[Any] = np.dtype(np.float32)
     n_features, total = -1, 0.0
     mean, spread = np.zeros(1), np.zeros(1)
@@ -73,22 +100,26 @@ def describe(block: Block, table: IntArray | None, job: None) -> Description:
             raise InvalidInputError("sample_weight has negative or missing values. Give weights of at least 0.")
         mean, spread, total = merge_moments((mean, spread, total), _moments(X, w))
         if panel.values is not None:
-            values.append(panel.values)
+            tables.append(panel.values)
         if panel.weights is not None:
             weights.append(panel.weights)
-    local_names, codes = getattr(block, "names", None), block.codes
+    kinds, codes, kept = getattr(block, "kinds", None), block.codes, None
     if codes is None:
-        local_names, codes = encode(np.concatenate(values) if values else None, n_rows)
-        kept: IntArray | None = codes
-    else:
-        kept = None
-    n_names = 1 if local_names is None else len(local_names)
-    masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_names)
-    counts = np.bincount(codes, minlength=n_names)
+        kinds, codes = encode(_stacked(tables), n_rows)
+        kept = codes
+    n_kinds = 1 if kinds is None else kinds.n_rows
+    masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_kinds)
+    counts = np.bincount(codes, minlength=n_kinds)
     return Description(
-        n_rows, n_features, dtype, local_names, masses.astype(float), counts, total, mean, spread, bool(weights), bad,
-        kept,
-    )  # fmt: skip
+        n_rows, n_features, dtype, kinds, masses.astype(float), counts, total, mean, spread, bool(weights), bad, kept
+    )
+
+
+def _stacked(tables: list[Table]) -> Table | None:
+    if not tables:
+        return None
+    columns = zip(*(table.columns for table in tables), strict=True)
+    return replace(tables[0], columns=tuple(np.concatenate(column) for column in columns))
 
 
 def _moments(X: AnyArray, w: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -117,10 +148,10 @@ def merge_moments(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Rows to collect from a block: every step-th of each group, and some by number (within the block)."""
+    """Rows to collect from a block: every so-manieth of each cell, and some by number (within the block)."""
 
-    step: int
-    before: IntArray  # rows of each group in earlier blocks
+    steps: IntArray | None  # by cell; None: none
+    before: IntArray  # rows of each cell in earlier blocks
     rows: IntArray
     n_features: int
     dtype: np.dtype[Any]
@@ -142,8 +173,9 @@ def collect(block: Block, table: IntArray, job: Wanted) -> Collected:
     """Collect sample rows."""
     assert block.codes is not None
     codes = table[block.codes]
-    n_cells = len(job.before)
-    positions = every_nth_of_each(codes, n_cells, job.step, job.before) if job.step else np.empty(0, dtype=np.int64)
+    positions = np.empty(0, dtype=np.int64)
+    if job.steps is not None:
+        positions = every_nth_of_each(codes, job.steps, job.before)
     nothing = np.empty((0, job.n_features), dtype=job.dtype)
     X: list[AnyArray] = [nothing]
     rows: list[AnyArray] = [nothing]

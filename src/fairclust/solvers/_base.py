@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from ..sweep import HardAnswer, State, Sweep
 
 
 class FairnessTerm(Protocol):
-    """What a solver needs from a fairness term: per-cluster value, slope and bend of a K×J table."""
+    """What a solver needs from a fairness term: per-cluster value, slope and bend of a table by cell.
+
+    The term depends on masses by *column* (the groups of all attributes), which are linear in the masses by cell:
+    ``masses @ membership``. So prices by cell are ``column prices @ membership.T``, and however many cells there are,
+    a solver looks for as many unknowns as there are columns.
+    """
 
     @property
     def entropy(self) -> float: ...
 
-    def value(self, masses: FloatArray) -> FloatArray: ...
+    @property
+    def membership(self) -> FloatArray: ...
+
+    @property
+    def is_constant(self) -> bool: ...
+
+    def scaled(self, share: float) -> Self: ...
+
+    def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray: ...
 
     def slope(self, masses: FloatArray) -> FloatArray: ...
 
+    def column_slope(self, masses: FloatArray) -> FloatArray: ...
+
     def bend(self, masses: FloatArray) -> FloatArray: ...
+
+    def column_prices(self, price: FloatArray) -> FloatArray: ...
 
 
 @dataclass(frozen=True)

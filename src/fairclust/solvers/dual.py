@@ -226,17 +226,26 @@ def _newton(
     fairness: FairnessTerm,
     weight: FloatArray,
 ) -> tuple[FloatArray, float]:
-    """Newton's step for the prices, and twice the fall of E_τ that it promises."""
+    """Newton's step for the prices, and twice the fall of E_τ that it promises. Solved in the columns' space."""
     assert curvature is not None
-    n_clusters, n_groups = price.shape
-    want = weight[:, None] * fairness.slope(masses) - price
-    H = curvature * scale  # (groups, clusters, clusters)
-    bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, groups, groups)
-    system = np.einsum("kij,jkl->kilj", bend, H).reshape(n_clusters * n_groups, -1)
+    M = fairness.membership  # (cells, columns)
+    n_clusters, (n_cells, n_columns) = len(price), M.shape
+    want = weight[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
+    H = curvature * scale  # (cells, clusters, clusters)
+    bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
+    # How column masses of cluster k respond to column prices of cluster l: Σ_c M_ci M_cj H_ckl, as (k, i, j, l).
+    pairs = (M[:, :, None] * M[:, None, :]).reshape(n_cells, -1)
+    response = (pairs.T @ H.reshape(n_cells, -1)).reshape(n_columns, n_columns, n_clusters, n_clusters)
+    product = bend @ response.transpose(2, 0, 1, 3).reshape(n_clusters, n_columns, -1)
+    product = product.reshape(n_clusters, n_columns, n_columns, n_clusters)  # (k, i, j, l)
+    system = product.transpose(0, 1, 3, 2).reshape(n_clusters * n_columns, -1)
     system[np.diag_indices_from(system)] += 1.0
     try:
-        step = np.linalg.solve(system, want.ravel()).reshape(want.shape)
+        with np.errstate(invalid="ignore"):
+            step = np.linalg.solve(system, want.ravel()).reshape(want.shape) @ M.T
     except np.linalg.LinAlgError:  # a group vanished from a cluster: no step is to be trusted
         return np.zeros_like(price), 0.0
-    lost = np.einsum("jkl,lj->kj", H, step)  # −Δmasses
-    return step, float((want * lost).sum())
+    if not np.isfinite(step).all():
+        return np.zeros_like(price), 0.0
+    lost = np.einsum("ckl,lc->kc", H, step)  # −Δmasses
+    return step, float((want @ M.T * lost).sum())

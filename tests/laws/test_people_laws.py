@@ -1,0 +1,466 @@
+"""Laws of several attributes, overlapping groups, weights, gaps and unseen people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracles
+from cases import OracleSweep, people
+from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path, metrics
+from fairclust.errors import FairnessGoalMissed, InvalidInputError
+from fairclust.fairness import KLFairness, OverlapFairness, Representation, one_attribute, representation
+from fairclust.margins import is_rounded, rounded_counts
+from fairclust.people import Options, encode_people
+from fairclust.solvers import Dual
+from fairclust.sweep import State
+
+EVERYONE = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]
+
+
+def crowd(n_samples=400, seed=0, n_clusters=4):
+    """Points, and a table of three attributes that depend on where a person is."""
+    data = people(n_samples, n_clusters=n_clusters, n_groups=3, seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    table = pd.DataFrame(
+        {
+            "origin": data.groups,
+            "sex": np.where(data.X[:, 0] + rng.normal(size=n_samples) > 0, "F", "M"),
+            "age": (40 + 8 * data.X[:, 1] + 6 * rng.normal(size=n_samples)).round(),
+        }
+    )
+    return data, table
+
+
+def fitted(estimator, data, table, **changes):
+    weights = changes.pop("sample_weight", None)
+    options = {"init": data.init, "quantile_bins": {"age": 3} if "age" in table else None, **changes}
+    if not {"fairness_weight", "max_fairness_error"} & set(changes):
+        options["max_fairness_error"] = 0.05
+    return estimator(len(data.init), **options).fit(data.X, sensitive_features=table, sample_weight=weights)
+
+
+# --- the term ---------------------------------------------------------------------------------------------------------
+
+OVERLAPS = [
+    pytest.param(OverlapFairness(np.array([0.5, 0.7])), id="two groups"),
+    pytest.param(OverlapFairness(np.array([0.05, 0.9, 0.3])), id="three groups"),
+    pytest.param(OverlapFairness(np.array([0.4, 0.0])), id="target zero"),
+]
+
+
+def members(term, seed, n_clusters=3):
+    rng = np.random.default_rng(seed)
+    size = rng.uniform(5, 50, (n_clusters, 1))
+    return np.concatenate((size * rng.uniform(0.05, 0.95, (n_clusters, len(term.target))), size), axis=1)
+
+
+@given(st.integers(0, 10**6))
+def test_overlap_equals_kl_where_everyone_is_in_one_group(seed):
+    masses = np.random.default_rng(seed).uniform(0.1, 9, (4, 3))
+    target = np.array([0.5, 0.3, 0.2])
+    whole = np.concatenate((masses, masses.sum(axis=1, keepdims=True)), axis=1)
+    np.testing.assert_allclose(OverlapFairness(target).value(whole), KLFairness(target).value(masses), rtol=1e-9)
+
+
+@pytest.mark.parametrize("term", OVERLAPS)
+@given(st.integers(0, 10**6))
+def test_overlap_is_never_negative_and_zero_at_the_target_only(term, seed):
+    masses = members(term, seed)
+    assert (term.value(masses) >= 0).all()
+    at_target = masses[:, -1:] * np.append(term.target, 1.0)
+    assert term.value(at_target) == pytest.approx(np.zeros(3), abs=1e-12)
+    if abs(masses[:, :-1] / masses[:, -1:] - term.target).max() > 0.05:
+        assert term.value(masses).max() > 0
+
+
+@pytest.mark.parametrize("term", OVERLAPS)
+@given(st.integers(0, 10**6))
+def test_overlap_slope_is_the_derivative_and_bend_is_never_negative(term, seed):
+    masses = members(term, seed)
+    slopes = oracles.finite_difference(term.value, masses, step=1e-5)
+    for k in range(len(masses)):
+        np.testing.assert_allclose(slopes[k, k], term.slope(masses)[k], rtol=1e-3, atol=1e-6)
+    bend = term.bend(masses)
+    assert np.linalg.eigvalsh(bend).min() >= -1e-9 * abs(bend).max()
+
+
+def several():
+    """Two attributes and overlapping groups over six cells, one of which does not count in the second attribute."""
+    parts = [(np.array([0.4, 0.6]), False), (np.array([0.2, 0.5, 0.3]), False), (np.array([0.3, 0.6]), True)]
+    rng = np.random.default_rng(5)
+    membership = np.zeros((6, 8))
+    membership[np.arange(6), rng.integers(2, size=6)] = 1
+    membership[np.arange(5), 2 + rng.integers(3, size=5)] = 1
+    membership[:, 5:7] = rng.integers(2, size=(6, 2))
+    membership[:, 7] = 1
+    return representation(parts, membership)
+
+
+@given(st.integers(0, 10**6))
+def test_the_term_of_several_attributes_is_the_weighted_sum_of_its_parts(seed):
+    rng = np.random.default_rng(seed)
+    masses, weights = rng.uniform(0.5, 9, (4, 6)), rng.uniform(0.1, 3, (4, 3))
+    term, largest = several().weighted(weights)
+    errors = np.stack([p.value(t) for p, t in zip(term.parts, term.by_part(masses), strict=True)], axis=1)
+    np.testing.assert_allclose(largest * term.value(masses), (weights * errors).sum(axis=1), rtol=1e-12)
+    slopes = oracles.finite_difference(term.value, masses, step=1e-6)
+    for k in range(len(masses)):
+        np.testing.assert_allclose(slopes[k, k], term.slope(masses)[k], rtol=1e-3, atol=1e-6)
+    swapped = np.array([2, 0])
+    np.testing.assert_allclose(term.value(masses[swapped], swapped), term.value(masses)[swapped])
+
+
+def test_column_prices_add_up_to_the_cells_prices():
+    term = several()
+    price = np.random.default_rng(0).normal(size=(4, 8)) @ term.membership.T
+    np.testing.assert_allclose(term.column_prices(price) @ term.membership.T, price, atol=1e-12)
+    one = one_attribute([0.2, 0.8])
+    price = np.random.default_rng(0).normal(size=(4, 2))
+    np.testing.assert_array_equal(one.column_prices(price), price)
+
+
+def test_the_dual_solver_finds_a_stationary_state_for_several_attributes():
+    rng = np.random.default_rng(3)
+    costs, codes = rng.gamma(2.0, 1.0, (600, 4)), rng.integers(6, size=600)
+    sweep, term = OracleSweep(costs, codes, 6), several()
+    solution = Dual().solve(sweep, term, np.full(4, 60.0))
+    answer = sweep(State(solution.state.scale, solution.state.pull))
+    wanted = 60.0 * term.slope(answer.masses)
+    assert abs(wanted - solution.state.price).max() <= 0.05 * abs(wanted).max()
+
+
+# --- several attributes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "intersections"), [(FairKMeans, False), (FairKMedian, False), (FairNCut, False), (FairKMeans, True)]
+)
+def test_the_goal_holds_for_every_attribute(estimator, intersections):
+    data, table = crowd(600 if intersections else 400, n_clusters=3)
+    options = {"quantile_bins": {"age": 3}, "intersections": intersections, "max_fairness_error": 0.1}
+    model = estimator(3, random_state=0, **options).fit(data.X, sensitive_features=table)
+    assert model.fairness_goal_met_
+    errors = metrics.fairness_error(
+        model.labels_, table, average=None, quantile_bins={"age": 3}, intersections=intersections
+    ).reshape(3, -1)
+    np.testing.assert_allclose(model.fairness_errors_, errors, rtol=1e-9)
+    assert errors.max() <= 0.1
+    assert model.max_fairness_error_ == pytest.approx(errors.max())
+    np.testing.assert_allclose(
+        model.proportions_,
+        metrics.group_proportions(model.labels_, table, quantile_bins={"age": 3}, intersections=intersections),
+    )
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_exact_proportions_hold_for_every_group_of_every_attribute(estimator):
+    data, table = crowd(n_clusters=3)
+    model = fitted(estimator, data, table, max_fairness_error=0)
+    assert model.fairness_goal_met_
+    sizes = np.bincount(model.labels_)[:, None]
+    assert (abs(model.proportions_ * sizes - model.target_proportions_ * sizes) < 1).all()
+
+
+@given(st.integers(0, 10**6))
+def test_rounded_counts_keep_sizes_and_totals_and_round_every_group(seed):
+    rng = np.random.default_rng(seed)
+    membership = np.zeros((6, 5))
+    membership[np.arange(6), np.arange(6) % 2] = membership[np.arange(6), 2 + np.arange(6) // 2] = 1
+    masses = rng.integers(5, 40, (3, 6)).astype(float)
+    counts = rounded_counts(masses, membership)
+    np.testing.assert_array_equal(counts.sum(axis=1), masses.sum(axis=1))
+    np.testing.assert_array_equal(counts.sum(axis=0), masses.sum(axis=0))
+    assert (counts >= 0).all()
+    assert is_rounded(counts, membership)
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_an_attribute_with_one_group_changes_nothing(estimator):
+    data, table = crowd()
+    model = fitted(estimator, data, table, max_fairness_error=0.2)
+    more = fitted(estimator, data, table.assign(planet="earth"), max_fairness_error=0.2)
+    np.testing.assert_array_equal(more.labels_, model.labels_)
+    assert more.max_fairness_error_ == pytest.approx(model.max_fairness_error_)
+
+
+def test_the_order_of_the_attributes_does_not_matter():
+    data, table = crowd(1000)
+    model = fitted(FairKMeans, data, table, fairness_weight=300.0)
+    turned = fitted(FairKMeans, data, table[["age", "sex", "origin"]], fairness_weight=300.0)
+    assert (turned.labels_ == model.labels_).mean() > 0.99  # cells are visited in another order: ties may turn
+    assert turned.energy_ == pytest.approx(model.energy_, rel=1e-3)
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_permuting_rows_and_clusters_permutes_the_result(estimator):
+    data, table = crowd()
+    model = fitted(estimator, data, table, fairness_weight=100.0)
+    rng = np.random.default_rng(0)
+    rows, clusters = rng.permutation(len(data.X)), rng.permutation(len(data.init))
+    options = {"fairness_weight": 100.0, "quantile_bins": {"age": 3}, "init": data.init[clusters]}
+    turned = estimator(len(data.init), **options).fit(data.X[rows], sensitive_features=table.iloc[rows])
+    np.testing.assert_array_equal(clusters[turned.labels_], model.labels_[rows])
+
+
+@pytest.mark.parametrize("scale", [0.01, 30.0])
+def test_scaling_the_data_by_c_and_the_weight_by_c_squared_leaves_the_labels(scale):
+    data, table = crowd()
+    model = fitted(FairKMeans, data, table, fairness_weight=100.0)
+    options = {"quantile_bins": {"age": 3}, "init": scale * data.init, "fairness_weight": 100.0 * scale**2}
+    scaled = FairKMeans(len(data.init), **options).fit(scale * data.X, sensitive_features=table)
+    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+
+
+def test_a_larger_attribute_weight_gives_a_smaller_error():
+    data, table = crowd(800)
+    table = table[["origin", "sex"]]
+    light, heavy = (
+        fitted(FairKMeans, data, table, fairness_weight=50.0, attribute_weights={"sex": share}) for share in (0.1, 10.0)
+    )
+    assert heavy.fairness_errors_[:, 1].sum() < light.fairness_errors_[:, 1].sum()
+    off = fitted(FairKMeans, data, table, fairness_weight=50.0, attribute_weights={"sex": 0})
+    alone = fitted(FairKMeans, data, table[["origin"]], fairness_weight=50.0)
+    assert off.energy_ == pytest.approx(alone.energy_, rel=1e-3)
+    with pytest.raises(InvalidInputError, match="attribute_weights names 'race', but the attributes are"):
+        fitted(FairKMeans, data, table, attribute_weights={"race": 1})
+
+
+def test_bounds_and_balance_hold_for_every_attribute():
+    data, table = crowd(800)
+    table = table[["origin", "sex"]]
+    model = FairKMeans(4, init=data.init, bounds=0.3).fit(data.X, sensitive_features=table)
+    assert model.fairness_goal_met_
+    assert (model.proportions_ >= 0.7 * model.target_proportions_).all()
+    named = FairKMeans(4, init=data.init, bounds={"sex": {"F": (0.3, 0.6)}}).fit(data.X, sensitive_features=table)
+    women = named.proportions_[:, named.group_names_ == "sex=F"]
+    assert named.fairness_goal_met_
+    assert ((women >= 0.3) & (women <= 0.6)).all()
+    even = FairKMeans(4, init=data.init, min_balance=0.5).fit(data.X, sensitive_features=table)
+    assert even.fairness_goal_met_
+    assert metrics.balance(even.labels_, table) == pytest.approx(even.balance_)
+    assert even.balance_ >= 0.5
+    with pytest.raises(InvalidInputError, match="bounds and a target_proportions per cluster are both given"):
+        FairKMeans(2, bounds=0.3, target_proportions=[[0.5, 0.5], [0.4, 0.6]]).fit(
+            data.X, sensitive_features=table["sex"]
+        )
+
+
+def test_a_path_of_several_attributes_falls_in_error_and_rises_in_cost():
+    data, table = crowd()
+    model = FairKMeans(4, init=data.init, quantile_bins={"age": 3})
+    path = fairness_path(model, data.X, sensitive_features=table, fairness_weights=[0, 10, 100, 1000])
+    assert (np.diff(path.fairness_errors) <= 1e-12).all()
+    assert (np.diff(path.objectives) >= -1e-9).all()
+    assert path.cluster_errors.shape == (4, 4, 3)
+    assert path.cluster_errors.max(axis=(1, 2)) == pytest.approx(path.max_fairness_errors)
+
+
+# --- overlapping groups -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [*EVERYONE, pytest.param(FairNCut, id="FairNCut")])
+def test_a_membership_matrix_without_overlap_equals_codes(estimator):
+    data, _ = crowd()
+    names, codes = np.unique(data.groups, return_inverse=True)
+    matrix = np.eye(len(names), dtype=bool)[codes]
+    start = {} if estimator is FairNCut else {"init": data.init}
+    by_code = estimator(4, random_state=0, **start).fit(data.X, sensitive_features=data.groups)
+    by_matrix = estimator(4, random_state=0, **start).fit(data.X, sensitive_features=matrix)
+    np.testing.assert_array_equal(by_matrix.labels_, by_code.labels_)
+    np.testing.assert_array_equal(by_matrix.proportions_, by_code.proportions_)
+
+
+@pytest.mark.parametrize("estimator", [*EVERYONE, pytest.param(FairNCut, id="FairNCut")])
+def test_overlapping_groups_get_their_shares(estimator):
+    data, _ = crowd(600, n_clusters=3)
+    matrix = np.stack([data.groups == "g0", data.X[:, 0] > 0.5, data.X[:, 1] > 1], axis=1)
+    model = estimator(3, random_state=0, max_fairness_error=0.02).fit(data.X, sensitive_features=matrix)
+    assert model.fairness_goal_met_
+    shares = np.stack([matrix[model.labels_ == k].mean(axis=0) for k in range(3)])
+    np.testing.assert_allclose(model.proportions_, shares)
+    np.testing.assert_allclose(model.target_proportions_, matrix.mean(axis=0))
+    plain = estimator(3, random_state=0, fairness_weight=0.0).fit(data.X, sensitive_features=matrix)
+    assert abs(shares - matrix.mean(axis=0)).max() < 0.5 * abs(plain.proportions_ - matrix.mean(axis=0)).max()
+    report = audit(model.labels_, matrix)
+    assert report.max_fairness_error == pytest.approx(model.max_fairness_error_)
+
+
+# --- weights and gaps -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_duplicated_rows_equal_weights(estimator):
+    data, table = crowd(300)
+    counts = np.random.default_rng(2).integers(1, 4, 300)
+    options = {"fairness_weight": 200.0}
+    weighted = fitted(estimator, data, table, sample_weight=counts.astype(float), **options)
+    repeat = np.repeat(np.arange(300), counts)
+    start = {"init": data.init, "quantile_bins": {"age": 3}}
+    repeated = estimator(4, **start, **options).fit(data.X[repeat], sensitive_features=table.iloc[repeat])
+    assert weighted.target_proportions_ == pytest.approx(repeated.target_proportions_)
+    assert (weighted.labels_[repeat] == repeated.labels_).mean() > 0.99
+    assert weighted.energy_ == pytest.approx(repeated.energy_, rel=1e-3)
+    labels = weighted.labels_
+    groups = {"quantile_bins": {"age": 3}}
+    np.testing.assert_allclose(
+        metrics.fairness_error(labels, table, average=None, sample_weight=counts, **groups),
+        metrics.fairness_error(labels[repeat], table.iloc[repeat], average=None, **groups),
+    )
+    heavy = audit(labels, table, sample_weight=counts, **groups)
+    long = audit(labels[repeat], table.iloc[repeat], **groups)
+    np.testing.assert_allclose(heavy["sex"].counts, long["sex"].counts)
+
+
+def test_rows_of_weight_zero_are_as_good_as_absent():
+    data, table = crowd(300)
+    weights = np.ones(300)
+    weights[::7] = 0
+    kept = weights > 0
+    model = fitted(FairKMeans, data, table, sample_weight=weights, fairness_weight=200.0)
+    start = {"init": data.init, "quantile_bins": {"age": 3}, "fairness_weight": 200.0}
+    absent = FairKMeans(4, **start).fit(data.X[kept], sensitive_features=table[kept])
+    assert (model.labels_[kept] == absent.labels_).mean() > 0.99
+    assert model.fairness_error_ == pytest.approx(absent.fairness_error_, abs=1e-3)
+
+
+@pytest.mark.parametrize("estimator", [*EVERYONE, pytest.param(FairNCut, id="FairNCut")])
+def test_ignored_people_cost_distance_but_do_not_count_in_fairness(estimator):
+    data, table = crowd(n_clusters=3)
+    table = table[["origin", "sex"]].astype(object)
+    table.loc[::5, "sex"] = None
+    model = estimator(3, random_state=0, missing_groups="ignore", max_fairness_error=0.02)
+    model.fit(data.X, sensitive_features=table)
+    known = table["sex"].notna().to_numpy()
+    assert model.fairness_goal_met_
+    assert len(model.labels_) == len(data.X)
+    errors = metrics.fairness_error(model.labels_[known], table["sex"][known], average=None)
+    np.testing.assert_allclose(model.fairness_errors_[:, 1], errors, rtol=1e-9)
+
+
+def test_missing_groups_of_their_own_are_balanced_like_any_other():
+    data, table = crowd()
+    sex = table["sex"].astype(object)
+    sex[::5] = None
+    goal = {"init": data.init, "max_fairness_error": 0.05}
+    model = FairKMeans(4, missing_groups="own", **goal).fit(data.X, sensitive_features=sex)
+    named = FairKMeans(4, **goal).fit(data.X, sensitive_features=sex.fillna("missing"))
+    assert model.group_names_.tolist() == ["F", "M", "missing"]
+    assert model.fairness_goal_met_
+    assert model.target_proportions_ == pytest.approx(named.target_proportions_)
+
+
+# --- targets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_clusters_may_want_different_mixes(estimator):
+    rng = np.random.default_rng(0)
+    X = np.concatenate((rng.normal(0, 1, (300, 2)), rng.normal(3, 1, (300, 2))))
+    groups = np.array(["a", "b"] * 300)
+    target = np.array([[0.7, 0.3], [0.3, 0.7]])
+    init = np.array([[0.0, 0.0], [3.0, 3.0]])
+    model = estimator(2, init=init, target_proportions=target, max_fairness_error=0.002)
+    model.fit(X, sensitive_features=groups)
+    assert model.fairness_goal_met_
+    np.testing.assert_allclose(model.proportions_, target, atol=0.04)
+    errors = metrics.fairness_error(model.labels_, groups, target, average=None)
+    np.testing.assert_allclose(model.fairness_errors_[:, 0], errors)
+
+
+def test_a_group_with_target_zero_only_takes_room():
+    data, table = crowd()
+    target = {"sex": {"F": 0.5, "M": 0.5}, "origin": {"g0": 0.5, "g1": 0.5, "g2": 0.0}}
+    model = fitted(FairKMeans, data, table[["sex", "origin"]], target_proportions=target, fairness_weight=500.0)
+    masses = oracles.masses_of(model.labels_, np.unique(data.groups, return_inverse=True)[1], 4, 3)
+    shares = masses / masses.sum(axis=1, keepdims=True)
+    wanted = np.log(0.5 / shares[:, :2]).mean(axis=1)
+    np.testing.assert_allclose(model.fairness_errors_[:, 1], wanted, rtol=1e-9)
+
+
+# --- unseen people ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_predict_of_the_training_people_gives_their_labels(estimator):
+    data, table = crowd(600)
+    model = fitted(estimator, data, table, polish=False)
+    assert (model.predict(data.X, table) == model.labels_).mean() > 0.995
+    soft = model.predict_proba(data.X, table)
+    np.testing.assert_allclose(soft.sum(axis=1), 1.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_prices_keep_unseen_people_nearer_to_the_target_and_a_batch_meets_the_goal(estimator):
+    data, table = crowd(3000)
+    half = np.arange(3000) % 2 == 0
+    options = {"init": data.init, "quantile_bins": {"age": 3}, "max_fairness_error": 0.02}
+    model = estimator(4, **options).fit(data.X[half], sensitive_features=table[half])
+    X, new = data.X[~half], table[~half]
+
+    def error(labels):
+        parts = [
+            metrics.compositions(labels, new[[name]], target_proportions=target) for name, target in wanted.items()
+        ]
+        return max(float(one.fairness_errors.max()) for part in parts for one in part.values())
+
+    wanted = {a.name: a.target for a in model._attributes if a.name != "age"}
+    nearest, priced = error(model.predict(X)), error(model.predict(X, new))
+    assert priced < 0.3 * nearest
+    assert error(model.predict_batch(X, new)) <= 0.02
+
+
+def test_a_batch_can_be_exact():
+    data, table = crowd(1000)
+    table = table[["origin", "sex"]]
+    model = fitted(FairKMeans, data, table, max_fairness_error=0)
+    batch, new = data.X[:300] + 0.01, table[:300]
+    labels = model.predict_batch(batch, new, target="batch")
+    for name in table:
+        counts = metrics.composition(labels, new[name]).counts
+        ideal = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / 300
+        assert (abs(counts - ideal) < 1).all()
+
+
+def test_a_batch_that_cannot_meet_the_goal_is_told():
+    data, table = crowd()
+    model = fitted(FairKMeans, data, table[["sex"]])
+    women = (table["sex"] == "F").to_numpy()
+    with pytest.warns(FairnessGoalMissed, match=r"asks for .* of group .*'M'.*, of which the data have 0\.000"):
+        model.predict_batch(data.X[women], table.loc[women, ["sex"]])
+
+
+def test_clusters_far_from_a_batch_stay_empty():
+    data, table = crowd(800)
+    model = fitted(FairKMeans, data, table[["sex"]], max_fairness_error=0.2)
+    near = np.argsort(((data.X - model.cluster_centers_[2]) ** 2).sum(axis=1))[:60]
+    labels = model.predict_batch(data.X[near], table.iloc[near][["sex"]], target="batch")
+    assert len(labels) == 60
+    assert len(set(labels)) < 4
+    assert metrics.fairness_error(labels, table.iloc[near][["sex"]], average="max") <= 0.2
+
+
+@pytest.mark.parametrize("estimator", EVERYONE)
+def test_a_group_never_seen_is_an_error_or_goes_to_the_nearest_centre(estimator):
+    data, table = crowd()
+    new = table.assign(sex=np.where(np.arange(len(table)) < 50, "X", table["sex"]))
+    model = fitted(estimator, data, table, max_fairness_error=0.2)
+    with pytest.raises(InvalidInputError, match=r"has 'X' in column 'sex', which fit\(\) did not see"):
+        model.predict(data.X, new)
+    model.set_params(unknown_groups="nearest")
+    labels = model.predict(data.X, new)
+    np.testing.assert_array_equal(labels[:50], model.predict(data.X)[:50])
+    np.testing.assert_array_equal(labels[50:], model.predict(data.X, table)[50:])
+    assert len(model.predict_batch(data.X, new)) == len(data.X)
+
+
+def test_encoding_twice_gives_the_same_cells():
+    _, table = crowd()
+    options = Options(quantile_bins={"age": 4})
+    made = encode_people(table, options=options)
+    again = made.attributes.encode(table)
+    np.testing.assert_array_equal(again.membership[again.codes], made.cells.membership[made.cells.codes])
+    assert isinstance(representation(made.attributes.parts, made.cells.membership), Representation)
