@@ -253,7 +253,8 @@ def _filled(block: Block, table: IntArray, costs: Costs) -> Iterator[_Filled]:
     for panel in block.panels():
         codes = table[block.codes[first : first + len(panel.X)]]
         first += len(panel.X)
-        X = np.ascontiguousarray(panel.X, dtype=costs.centers.dtype)
+        X = np.asarray(panel.X, dtype=costs.centers.dtype)
+        X = X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
         layout = build_layout(codes, costs.n_cells)
         plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
@@ -285,7 +286,9 @@ def soft_tables(block: Block, table: IntArray, job: SoftJob) -> SoftTables:
         )
         sums = 0.0
         if job.with_sums:
-            sums = kernels.soft_sums(panel.plan, panel.excess, panel.X, panel.weights, job.scale, job.pull, 1)
+            sums = kernels.soft_sums(
+                panel.plan, panel.excess, np.ascontiguousarray(panel.X), panel.weights, job.scale, job.pull, 1
+            )
         answer += SoftTables(
             masses, panel.base_cost + cost, log_partition - job.scale * panel.base_cost, pairs, sampled, sums
         )
