@@ -3,6 +3,7 @@
 Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinary fitted estimator. See docs/scaling.md.
 """
 
+from ._dask import DaskParquet
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
 from .sources import as_blocks, fits_in_memory, open_blocks, streamed_starts
 from .streaming import StreamedKMeans, StreamedSweep
@@ -10,6 +11,7 @@ from .streaming import StreamedKMeans, StreamedSweep
 __all__ = [
     "ArrayBlocks",
     "Blocks",
+    "DaskParquet",
     "MemmapBlocks",
     "ParquetBlocks",
     "StreamedKMeans",

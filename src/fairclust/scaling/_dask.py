@@ -17,9 +17,9 @@ import numpy as np
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..groups import Table, read_table, to_column
-from .blocks import ArrayBlock, Block, Blocks
+from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks
 from .runners import Job, Result, Runner, Work
-from .tables import encode
+from .tables import encode, stacked
 
 
 def is_dask(X: Any) -> bool:
@@ -220,3 +220,20 @@ def _require_dask() -> Any:
         return __import__("dask")
     except ImportError as error:
         raise MissingExtraError("Dask is not installed. Run: pip install 'fairclust[dask]'") from error
+
+
+class DaskParquet(ParquetBlocks):
+    """A Parquet file or data set whose row groups the workers read: they must see the files under the same path."""
+
+    def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
+        """One task per row group; the rows stay with the workers."""
+        load = _require_dask().delayed(_loaded)
+        return DaskRunner([load(block) for block in self.open(sensitive_features, sample_weight)])
+
+
+def _loaded(block: Block) -> PreparedBlock:
+    panels = list(block.panels(with_groups=True))
+    X = np.ascontiguousarray(np.concatenate([panel.X for panel in panels]))
+    weights = [panel.weights for panel in panels if panel.weights is not None]
+    kinds, codes = encode(stacked([panel.values for panel in panels if panel.values is not None]), len(X))
+    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, kinds)

@@ -105,7 +105,7 @@ def describe(block: Block, table: IntArray | None, job: None) -> Description:
             weights.append(panel.weights)
     kinds, codes, kept = getattr(block, "kinds", None), block.codes, None
     if codes is None:
-        kinds, codes = encode(_stacked(tables), n_rows)
+        kinds, codes = encode(stacked(tables), n_rows)
         kept = codes
     n_kinds = 1 if kinds is None else kinds.n_rows
     masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_kinds)
@@ -115,7 +115,8 @@ def describe(block: Block, table: IntArray | None, job: None) -> Description:
     )
 
 
-def _stacked(tables: list[Table]) -> Table | None:
+def stacked(tables: list[Table]) -> Table | None:
+    """The rows of several tables below each other; None: there is none."""
     if not tables:
         return None
     columns = zip(*(table.columns for table in tables), strict=True)
