@@ -74,9 +74,12 @@ class PreparedBlock(ArrayBlock):
 
     kinds: Table | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"plans": {}}  # made where they are needed
+
     def __sizeof__(self) -> int:
         held = (self.X, self.weights, self.codes)
-        return sum(array.nbytes for array in held if array is not None) + 1000
+        return sum(array.nbytes for array in held if array is not None) + 5 * len(self.X)
 
 
 def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
@@ -90,7 +93,7 @@ def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
             )
     kinds, codes = encode(None if values is None else read_table(values), len(rows))
     weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
-    return PreparedBlock(rows, None, weights, codes, kinds)
+    return PreparedBlock(rows, None, weights, codes, {}, kinds)
 
 
 def _partitions(X: Any) -> list[Any]:
@@ -232,8 +235,8 @@ class DaskParquet(ParquetBlocks):
 
 
 def _loaded(block: Block) -> PreparedBlock:
-    panels = list(block.panels(with_groups=True))
-    X = np.ascontiguousarray(np.concatenate([panel.X for panel in panels]))
+    panels = [panel._replace(X=np.array(panel.X, order="C")) for panel in block.panels(with_groups=True)]
+    X = np.concatenate([panel.X for panel in panels])
     weights = [panel.weights for panel in panels if panel.weights is not None]
     kinds, codes = encode(stacked([panel.values for panel in panels if panel.values is not None]), len(X))
-    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, kinds)
+    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, {}, kinds)

@@ -36,9 +36,10 @@ class Block(Protocol):
     """A stretch of rows that is read as one piece of work. ``codes`` are its people's kinds, once known."""
 
     codes: IntArray | None
+    plans: dict[Any, Any] | None  # where the points of each panel lie, kept from pass to pass where there is room
 
     def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
-        """Read the rows, PANEL at a time."""
+        """Read the rows, PANEL at a time. A panel is good until the next one is asked for."""
         ...
 
 
@@ -50,6 +51,7 @@ class ArrayBlock:
     values: Table | None = None
     weights: AnyArray | None = None
     codes: IntArray | None = None
+    plans: dict[Any, Any] | None = field(default=None, repr=False)
 
     def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
         """Slices; only they are copied."""
@@ -324,15 +326,19 @@ class RowGroup:
     offset: FloatArray | None = None
     scale: FloatArray | None = None
     codes: IntArray | None = field(default=None, repr=False)
+    plans: dict[Any, Any] | None = field(default=None, repr=False)
 
     def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
         """Decode the columns that are needed, PANEL rows at a time."""
         names = [*self.columns, *(self.sensitive if with_groups else ())]
         names += [self.weight] if self.weight is not None else []
+        room = np.empty((len(self.columns), 0), dtype=self.dtype)
         with opened(self.file) as parquet:
             for batch in _batches(parquet, self.index, names, self.file):
+                if room.shape[1] < batch.num_rows:  # fresh memory for each panel would cost more than filling it
+                    room = np.empty((len(self.columns), batch.num_rows), dtype=self.dtype)
                 yield Panel(
-                    self._matrix(batch),
+                    self._matrix(batch, room[:, : batch.num_rows]),
                     self._groups(batch) if with_groups and self.sensitive else None,
                     None if self.weight is None else _numbers(batch.column(self.weight), self.file, self.weight),
                 )
@@ -342,9 +348,8 @@ class RowGroup:
         is_membership = len(columns) > 1 and all(column.dtype == bool for column in columns)
         return Table(self.sensitive, columns, is_membership, is_named=True)
 
-    def _matrix(self, batch: Any) -> FloatArray:
+    def _matrix(self, batch: Any, X: FloatArray) -> FloatArray:
         """Rows of features; stored feature by feature, as the file has them: turning them around costs a third."""
-        X = np.empty((len(self.columns), batch.num_rows), dtype=self.dtype)
         for m, name in enumerate(self.columns):
             X[m] = _numbers(batch.column(name), self.file, name)
         if self.offset is not None:

@@ -12,6 +12,8 @@ from .._typing import IntArray
 if TYPE_CHECKING:
     from .blocks import Block
 
+_PLANNED = 1 << 25  # rows up to which their visiting order is kept: 4.3 bytes each
+
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Work = Callable[[Any, Any, Job], Result]
@@ -55,6 +57,7 @@ class Threads:
         self._blocks = blocks
         self._n_threads = n_threads
         self._codes: Sequence[IntArray | None] | None = None
+        self._plans: list[dict[Any, Any]] | None = None
 
     def run(
         self,
@@ -71,6 +74,7 @@ class Threads:
             for i, block in enumerate(self._blocks):
                 if self._codes is not None:
                     block.codes = self._codes[i]
+                    block.plans = None if self._plans is None else self._plans[i]
                 own = job if jobs is None else jobs[i]
                 waiting.append(pool.submit(work, block, None if tables is None else tables[i], own))
                 if len(waiting) > self._n_threads + 1:
@@ -81,8 +85,10 @@ class Threads:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
-        """Remember them: a byte per row."""
+        """Remember them: a byte per row. With few enough rows, remember also in which order they are visited."""
         self._codes = codes
+        if sum(len(own) for own in codes if own is not None) <= _PLANNED:
+            self._plans = [{} for _ in codes]
 
     def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[IntArray], sizes: Sequence[int]) -> Any:
         """They are written block by block."""

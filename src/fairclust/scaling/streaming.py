@@ -40,7 +40,7 @@ from .tables import (
 )
 from .writing import write_labels
 
-_LARGEST_SAMPLE = 1 << 20  # rows
+_LARGEST_SAMPLE = 1 << 19  # rows
 _SQUARED_EUCLIDEAN = 0
 
 

@@ -80,7 +80,7 @@ def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
 
 def describe(block: Block, table: IntArray | None, job: None) -> Description:
     """Count the rows and groups, and measure the features."""
-    tables: list[Table] = []
+    found: list[tuple[Table | None, IntArray]] = []
     weights, n_rows, bad = [], 0, None
     dtype: np.dtype[Any] = np.dtype(np.float32)
     n_features, total = -1, 0.0
@@ -99,19 +99,33 @@ def describe(block: Block, table: IntArray | None, job: None) -> Description:
         if (w < 0).any() or not np.isfinite(w).all():
             raise InvalidInputError("sample_weight has negative or missing values. Give weights of at least 0.")
         mean, spread, total = merge_moments((mean, spread, total), _moments(X, w))
-        if panel.values is not None:
-            tables.append(panel.values)
+        if block.codes is None:
+            found.append(encode(panel.values, len(X)))
         if panel.weights is not None:
             weights.append(panel.weights)
     kinds, codes, kept = getattr(block, "kinds", None), block.codes, None
     if codes is None:
-        kinds, codes = encode(stacked(tables), n_rows)
+        kinds, codes = _together(found)
         kept = codes
     n_kinds = 1 if kinds is None else kinds.n_rows
     masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_kinds)
     counts = np.bincount(codes, minlength=n_kinds)
     return Description(
         n_rows, n_features, dtype, kinds, masses.astype(float), counts, total, mean, spread, bool(weights), bad, kept
+    )
+
+
+def _together(parts: list[tuple[Table | None, IntArray]]) -> tuple[Table | None, IntArray]:
+    """Kinds of people of several panels, numbered anew."""
+    tables = [kinds for kinds, _ in parts if kinds is not None]
+    if not tables:
+        return None, np.concatenate([codes for _, codes in parts])
+    every = stacked(tables)
+    assert every is not None
+    kinds, place = encode(every, every.n_rows)
+    ends = np.cumsum([one.n_rows for one in tables])
+    return kinds, np.concatenate(
+        [place[end - one.n_rows : end][codes] for end, one, (_, codes) in zip(ends, tables, parts, strict=True)]
     )
 
 
@@ -253,15 +267,26 @@ def _filled(block: Block, table: IntArray, costs: Costs) -> Iterator[_Filled]:
     first, n_clusters = 0, len(costs.centers)
     for panel in block.panels():
         codes = table[block.codes[first : first + len(panel.X)]]
-        first += len(panel.X)
         X = np.asarray(panel.X, dtype=costs.centers.dtype)
-        X = X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
-        layout = build_layout(codes, costs.n_cells)
-        plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+        X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
+        layout, plan = _plan(block, first, codes, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
         excess = _buffer(layout.n_blocks, n_clusters)
         base_cost, _ = kernels.distances(plan, costs.metric, X, costs.centers, None, weights, excess, 1)
         yield _Filled(X, layout, plan, excess, weights, base_cost)
+        first += len(panel.X)
+
+
+def _plan(block: Block, first: int, codes: IntArray, n_cells: int) -> tuple[Layout, Any]:
+    """Where the points of a panel lie; the same in every pass, and so kept where there is room."""
+    known = None if block.plans is None else block.plans.get((first, n_cells))
+    if known is not None:
+        return known
+    layout = build_layout(codes, n_cells)
+    plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+    if block.plans is not None:
+        block.plans[first, n_cells] = (layout, plan)
+    return layout, plan
 
 
 def _buffer(n_blocks: int, n_clusters: int) -> FloatArray:
