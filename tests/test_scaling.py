@@ -131,6 +131,18 @@ def test_every_solver_and_soft_assignments_work_from_blocks(people, options):
     assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-6)
 
 
+@pytest.mark.parametrize("n_rows", [6_000, 70_000])
+def test_medians_from_blocks_are_those_in_memory(people, n_rows):
+    X, groups = (part[:n_rows] for part in people)
+    options = {"center": "geometric", "fairness_weight": n_rows / 40, "random_state": 0}
+    in_memory = FairKMedian(4, **options).fit(X, sensitive_features=groups)
+    streamed = FairKMedian(4, **options).fit(ArrayBlocks(cut(X, groups, rows=1700)))
+    assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-4)
+    assert (np.diff(streamed.energy_history_) < 0).all()
+    distances = np.linalg.norm(X - streamed.cluster_centers_[streamed.labels_], axis=1)
+    assert streamed.objective_ == pytest.approx(distances.sum(dtype=float), rel=1e-4)
+
+
 def test_weights_count_as_repeated_rows(people):
     X, groups = (part[:4000] for part in people)
     times = np.random.default_rng(1).integers(0, 3, len(X))
@@ -258,7 +270,7 @@ def test_what_needs_all_rows_in_memory_says_so(small):
     X, groups = small
     with pytest.raises(ValueError, match="max_fairness_error=0 asks for exact counts"):
         FairKMeans(3, max_fairness_error=0).fit(MemmapBlocks(X), sensitive_features=groups)
-    with pytest.raises(ValueError, match="FairKMedian needs X in memory"):
+    with pytest.raises(ValueError, match=r"FairKMedian\(center='medoid'.* needs X in memory.*center='geometric'"):
         FairKMedian(3).fit(MemmapBlocks(X), sensitive_features=groups)
     with pytest.raises(ValueError, match="can be gone through only once"):
         ArrayBlocks(iter([X]))

@@ -35,7 +35,7 @@ from ..people import Attributes, Cells, Options, Population, as_table, encode_pe
 from ..polishing import Polishable, polish
 from ..problem import Problem, WeightedFit
 from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
-from ..scaling import Blocks, StreamedKMeans, StreamedSweep, as_blocks, open_blocks, streamed_starts
+from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, open_blocks, streamed_starts
 from ..search import Aim, CostAim, GoalAim, WeightAim
 from ..seeding import starting_centers
 from ..sizes import SizeBounds, SizedAim
@@ -266,7 +266,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return self._assembled(StreamedKMeans(data), sweep, population, solver, settings), population, starts
+        return self._assembled(self._streamed_objective(data), sweep, population, solver, settings), population, starts
 
     def _check_streamed(self) -> None:
         """Refuse what cannot be done block by block."""
@@ -274,6 +274,9 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             f"{type(self).__name__} needs X in memory: its objective cannot be computed block by block. "
             "Pass an array, for example of a sample of the rows, or use FairKMeans."
         )
+
+    def _streamed_objective(self, data: BlockData) -> Objective:
+        raise NotImplementedError
 
     def _solver(self) -> Solver:
         checks.check_choice("solver", self.solver, ("dual", "bound"))
@@ -595,4 +598,13 @@ def _say_if_slow() -> None:
             "Install a C++ compiler and reinstall fairclust to get them.",
             SlowKernelsWarning,
             stacklevel=3,
+        )
+
+
+def check_no_exact_counts(model: FairClusterer) -> None:
+    """Refuse exact proportions of data in blocks: single rows would have to be moved."""
+    goals = (model.min_balance, model.max_cost_increase, model.bounds)
+    if model.fairness_weight == "auto" and model.max_fairness_error == 0 and all(goal is None for goal in goals):
+        raise InvalidInputError(
+            "max_fairness_error=0 asks for exact counts, which needs X in memory. Ask for 0.0001, or pass an array."
         )

@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import checks
 from .._typing import FloatArray
-from ..errors import InvalidInputError
 from ..objectives import KMeansObjective, Objective
-from ._base import PrototypeClusterer
+from ..scaling import BlockData, StreamedKMeans
+from ._base import PrototypeClusterer, check_no_exact_counts
 
 
 class FairKMeans(PrototypeClusterer):
@@ -219,9 +219,7 @@ class FairKMeans(PrototypeClusterer):
         return KMeansObjective(X, weights)
 
     def _check_streamed(self) -> None:
-        goals = (self.min_balance, self.max_cost_increase, self.bounds)
-        if self.fairness_weight == "auto" and self.max_fairness_error == 0 and all(goal is None for goal in goals):
-            raise InvalidInputError(
-                "max_fairness_error=0 asks for exact counts, which needs X in memory. Ask for 0.0001, say, or pass an "
-                "array."
-            )
+        check_no_exact_counts(self)
+
+    def _streamed_objective(self, data: BlockData) -> Objective:
+        return StreamedKMeans(data)

@@ -6,15 +6,17 @@ Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinar
 from ._dask import DaskParquet
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
 from .sources import as_blocks, fits_in_memory, open_blocks, streamed_starts
-from .streaming import StreamedKMeans, StreamedSweep
+from .streaming import BlockData, StreamedKMeans, StreamedKMedian, StreamedSweep
 
 __all__ = [
     "ArrayBlocks",
+    "BlockData",
     "Blocks",
     "DaskParquet",
     "MemmapBlocks",
     "ParquetBlocks",
     "StreamedKMeans",
+    "StreamedKMedian",
     "StreamedSweep",
     "as_blocks",
     "fits_in_memory",

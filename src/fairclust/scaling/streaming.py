@@ -20,6 +20,7 @@ from ..errors import InvalidInputError
 from ..groups import Table
 from ..layout import build_layout
 from ..objectives import KMeansObjective
+from ..objectives.kmedian import KMedianObjective, weiszfeld
 from ..people import Cells
 from ..sweep import Answer, HardAnswer, InMemorySweep, State, laplacian, sampled_weights, sampling_steps
 from .runners import Runner
@@ -28,6 +29,7 @@ from .tables import (
     Costs,
     Description,
     HardJob,
+    MedianJob,
     SoftJob,
     Wanted,
     collect,
@@ -35,13 +37,15 @@ from .tables import (
     farthest_rows,
     hard_tables,
     labels_of,
+    median_tables,
     merge_moments,
     soft_tables,
 )
 from .writing import write_labels
 
 _LARGEST_SAMPLE = 1 << 19  # rows
-_SQUARED_EUCLIDEAN = 0
+_SQUARED_EUCLIDEAN, _EUCLIDEAN = 0, 1
+_MEDIAN_STEPS = 4  # of Weiszfeld's iteration per outer iteration; a sample has brought the medians near
 
 
 @dataclass
@@ -167,6 +171,10 @@ class BlockData:
         weights = sampled_weights(steps, step, sample.codes, sample.weights, self.group_masses, self.n_samples)
         self._samples[step] = replace(sample, weights=weights)
         return self._samples[step]
+
+    def taken(self, rows: IntArray) -> Sample:
+        """The sample that these are the rows of."""
+        return next(sample for sample in self._samples.values() if sample.positions is rows)
 
 
 @dataclass(frozen=True)
@@ -318,6 +326,11 @@ class StreamedSweep:
             curvature=laplacian(found.pairs, found.masses, found.sampled) if curvature else None,
         )
 
+    def ask(self, work: Any, job: Any) -> Any:
+        """One more pass, for what an objective wants to know."""
+        self.n_sweeps += 1
+        return self.data.runner.run(work, job, tables=self.data.tables)
+
     def soft_sums(self, state: State) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
         self.n_sweeps += 1
@@ -399,19 +412,74 @@ class StreamedKMeans:
 
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on the rows of a sample that the sweep has taken."""
-        for sample in self._data._samples.values():
-            if sample.positions is rows:
-                return KMeansObjective(sample.X, sample.weights)
-        raise AssertionError("these rows are not those of a sample")
+        sample = self._data.taken(rows)
+        return KMeansObjective(sample.X, sample.weights)
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-        moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
-        return moved / self._data.variance if self._data.variance > 0 else 0.0
+        return _movement(old, new, self._data.variance)
 
     def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
         """Not asked for: see :meth:`parameters`."""
         raise AssertionError("labels that are a rule cannot be changed point by point")
+
+
+class StreamedKMedian:
+    """K-median with geometric medians over blocks: distances, not squared. Every step towards the medians is a pass."""
+
+    def __init__(self, data: BlockData) -> None:
+        self._data = data
+        self._own: tuple[FloatArray, float] | None = None  # the last medians, and the sum of distances to them
+
+    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
+        """A few steps from the centres that the labels were made with to the medians: never worse than those."""
+
+        def sums_at(tried: FloatArray, near: FloatArray) -> FloatArray:
+            job = MedianJob(labels.job, tried, near)
+            return np.asarray(reduce(add, sweep.ask(median_tables, job)))
+
+        centers, value = weiszfeld(sums_at, labels.job.costs.centers, sizes, _MEDIAN_STEPS)
+        empty = np.flatnonzero(sizes <= 0)
+        if len(empty):
+            remote = sweep.farthest(labels, len(empty))
+            centers[empty[: len(remote)]] = remote
+        self._own = (centers, value)
+        return centers
+
+    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Not asked for: estimators refuse soft assignments."""
+        raise AssertionError("medians of soft assignments need the rows in memory")
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Not asked for either."""
+        raise AssertionError("medians of soft assignments need the rows in memory")
+
+    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
+        """Set the centres; what the labels cost at their own medians is known from the search for them."""
+        sweep.costs = Costs(_EUCLIDEAN, parameters, sweep.n_groups)
+        if labels is None:
+            return 0.0
+        assert self._own is not None
+        assert self._own[0] is parameters
+        return self._own[1]
+
+    def sampled(self, rows: IntArray) -> KMedianObjective:
+        """K-median on the rows of a sample that the sweep has taken."""
+        sample = self._data.taken(rows)
+        return KMedianObjective(sample.X, "euclidean", "geometric", weights=sample.weights)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features."""
+        return _movement(old, new, self._data.variance)
+
+    def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
+        """Not asked for: see :meth:`parameters`."""
+        raise AssertionError("labels that are a rule cannot be changed point by point")
+
+
+def _movement(old: FloatArray, new: FloatArray, variance: float) -> float:
+    moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
+    return moved / variance if variance > 0 else 0.0
 
 
 def _table(values: FloatArray) -> FloatArray:

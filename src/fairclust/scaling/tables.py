@@ -371,6 +371,27 @@ def labels_of(block: Block, table: IntArray, job: HardJob) -> IntArray:
 
 
 @dataclass(frozen=True)
+class MedianJob:
+    """A step of Weiszfeld's iteration for the labels of a rule."""
+
+    labels: HardJob
+    tried: FloatArray
+    near: FloatArray
+
+
+def median_tables(block: Block, table: IntArray, job: MedianJob) -> FloatArray:
+    """What the step needs, by label; see the kernel ``median_sums``."""
+    n_clusters, n_features = job.tried.shape
+    sums = np.zeros((n_clusters, n_features + 3))
+    for panel in _filled(block, table, job.labels.costs):
+        labels = np.empty(len(panel.X), dtype=np.int32)
+        kernels.assign(panel.plan, panel.excess, panel.weights, job.labels.price, labels, None, 1)
+        X = np.ascontiguousarray(panel.X)
+        sums += kernels.median_sums(panel.plan, X, job.tried, job.near, labels, panel.weights, 1)
+    return sums
+
+
+@dataclass(frozen=True)
 class Remote:
     """A row far from its centre."""
 
