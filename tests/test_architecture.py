@@ -23,7 +23,7 @@ LAYERS = {
     3: ["solvers", "objectives", "metrics", "spectral"],  # see no point; see the points
     4: ["fitting", "rounding", "audit"],  # the outer loop
     5: ["problem", "polishing", "margins"],
-    6: ["search", "ncut_problem", "restarts"],  # many fits
+    6: ["search", "ncut_problem", "restarts", "scaling"],  # many fits; data beyond memory
     7: ["sizes"],
     8: ["estimators"],
     9: ["path", "baselines", "report", "plotting"],
@@ -149,7 +149,7 @@ def test_only_the_modules_that_read_columns_know_of_data_frames():
         for path in sources()
         if {i.imported for i in imports_of(path)} & {"pandas", "polars", "pyarrow", "narwhals"}
     }
-    assert knowing <= {"groups", "audit", "metrics", "path", "cli", "report", "plotting"}
+    assert knowing <= {"groups", "audit", "metrics", "path", "cli", "report", "plotting", "scaling"}
 
 
 def test_optional_packages_are_not_imported_at_the_top_of_a_module():

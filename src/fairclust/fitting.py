@@ -9,13 +9,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from ._typing import FloatArray, IntArray
+from ._typing import FloatArray
 from .objectives import Anchored, Leading, Objective, Relaxed
 from .solvers import FairnessTerm, Solution, Solver
-from .sweep import HardAnswer, InMemorySweep, State, Sweep
+from .sweep import DataSweep, HardAnswer, InMemorySweep, State, Sweep, same_labels
 
 _ROUNDING = 1e-9
 _SMALLEST_SAMPLE = 1 << 15  # points
@@ -53,9 +54,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class FitResult:
-    """What a fit found. Labels are in visiting order, and are argmin(a + price) at these parameters."""
+    """What a fit found. Labels are as the sweep keeps them, and are argmin(a + price) at these parameters."""
 
-    labels: IntArray
+    labels: Any
     parameters: FloatArray
     state: State
     masses: FloatArray
@@ -69,7 +70,7 @@ class FitResult:
 
 def fit_once(
     objective: Objective,
-    sweep: InMemorySweep,
+    sweep: DataSweep,
     fairness: FairnessTerm,
     weight: FloatArray,
     solver: Solver,
@@ -110,9 +111,9 @@ def fit_once(
         solution = solver.solve(sweep, fairness, weight, state, to_beat)
         state = solution.state
         hard = solution.hard or sweep.assign(state.price)
-        labels = sweep.labels.copy()
+        labels = sweep.last_labels()
         hard = _anchored(objective, sweep, labels, hard)
-        if best is not None and np.array_equal(labels, best.labels):
+        if best is not None and same_labels(labels, best.labels):
             reason = StopReason.LABELS_UNCHANGED if not is_last else reason
             best = replace(best, parameters=move.to, state=state)
             break
@@ -167,9 +168,9 @@ class _Move:
 
 def _move(
     objective: Objective,
-    sweep: InMemorySweep,
+    sweep: DataSweep,
     parameters: FloatArray,
-    labels: IntArray,
+    labels: Any,
     masses: FloatArray,
     reach: float,
     tol: float,
@@ -185,16 +186,17 @@ def _move(
     return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length)
 
 
-def sampling_step(sweep: InMemorySweep, solver: Solver, settings: Settings) -> int:
+def sampling_step(sweep: DataSweep, solver: Solver, settings: Settings) -> int:
     """A sample for the first iterations takes every so-manieth point; below 2, there are too few points to gain."""
-    if sweep.n_groups == 1 or solver.rests_on_energy or settings.assignments != "hard":
+    is_plain = sweep.n_groups == 1 and isinstance(sweep, InMemorySweep)
+    if is_plain or solver.rests_on_energy or settings.assignments != "hard":
         return 1
-    return min(_COARSEST, sweep.layout.n_samples // _SMALLEST_SAMPLE)
+    return min(_COARSEST, sweep.n_samples // _SMALLEST_SAMPLE)
 
 
 def fit_coarse_to_fine(
     objective: Objective,
-    sweep: InMemorySweep,
+    sweep: DataSweep,
     fairness: FairnessTerm,
     weight: FloatArray,
     solver: Solver,
@@ -204,9 +206,9 @@ def fit_coarse_to_fine(
 ) -> FitResult:
     """Fit something easier first, where there is such a thing, and go on from its parameters and prices.
 
-    Where there are many points, that is a sample: early iterations then cost a sixteenth. (Plain clustering is fitted
-    on all points from the first iteration.) Where the parameters come from a discrete set, it is the relaxed objective,
-    of a sample if there are many points.
+    Where there are many points, that is a sample: early iterations then cost a sixteenth. (Plain clustering of points
+    in memory is fitted on all of them from the first iteration.) Where the parameters come from a discrete set, it is
+    the relaxed objective, of a sample if there are many points.
     """
     coarse = _fit_coarse(objective, sweep, fairness, weight, solver, parameters, settings, state)
     if coarse is None:
@@ -218,7 +220,7 @@ def fit_coarse_to_fine(
 
 def _fit_coarse(
     objective: Objective,
-    sweep: InMemorySweep,
+    sweep: DataSweep,
     fairness: FairnessTerm,
     weight: FloatArray,
     solver: Solver,
@@ -233,7 +235,7 @@ def _fit_coarse(
     relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
     easier = objective if relaxed is None else relaxed
     step = sampling_step(sweep, solver, settings)
-    if step >= 2 and (relaxed is not None or weight.any()):
+    if step >= 2 and (relaxed is not None or weight.any() or not isinstance(sweep, InMemorySweep)):
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
         longer = replace(settings, tol=settings.tol * _COARSE_TOL, reach=_REACH)
@@ -247,7 +249,7 @@ def _fit_coarse(
 
 def _fit_soft(
     objective: Objective,
-    sweep: InMemorySweep,
+    sweep: DataSweep,
     fairness: FairnessTerm,
     weight: FloatArray,
     solver: Solver,
@@ -279,7 +281,7 @@ def _fit_soft(
             break
     assert state is not None
     hard = sweep.assign(state.price)
-    labels = sweep.labels.copy()
+    labels = sweep.last_labels()
     masses = _refill(objective, sweep, parameters, labels, hard)
     means = objective.parameters(sweep, labels, masses.sum(axis=1))
     value = objective.fill(sweep, means, labels)
@@ -322,10 +324,10 @@ def _is_settled(before: float, now: Solution, tol: float, fairness: FairnessTerm
     return now.energy is not None and abs(now.energy - before) <= tol * _scale(now.energy, fairness, weight)
 
 
-def _anchored(objective: Objective, sweep: InMemorySweep, labels: IntArray, hard: HardAnswer) -> HardAnswer:
+def _anchored(objective: Objective, sweep: DataSweep, labels: Any, hard: HardAnswer) -> HardAnswer:
     """Bring the points that must stay in a cluster back into it (IN/OUT labels); return the answer after that."""
     anchors = objective.anchors() if isinstance(objective, Anchored) else None
-    if anchors is None:
+    if anchors is None or not isinstance(sweep, InMemorySweep):
         return hard
     strays = [(k, int(p)) for k, p in enumerate(anchors) if p >= 0 and labels[p] != k]
     masses, cost, layout = hard.masses.copy(), hard.cost, sweep.layout
@@ -342,15 +344,18 @@ def _anchored(objective: Objective, sweep: InMemorySweep, labels: IntArray, hard
 
 
 def _refill(
-    objective: Objective, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, hard: HardAnswer
+    objective: Objective, sweep: DataSweep, parameters: FloatArray, labels: Any, hard: HardAnswer
 ) -> FloatArray:
-    """Give every empty cluster the point that is served worst (IN/OUT labels); return the masses after that."""
+    """Give every empty cluster the point that is served worst (IN/OUT labels); return the masses after that.
+
+    Labels that are a rule cannot be changed point by point: there the objective moves the cluster's centre instead.
+    """
     empty = np.flatnonzero(hard.masses.sum(axis=1) <= 0)
-    if not len(empty):
+    if not len(empty) or not isinstance(sweep, InMemorySweep):
         return hard.masses
     masses = hard.masses.copy()
     group = sweep.layout.cells
-    spare = iter(objective.farthest(sweep, parameters, labels, sweep.layout.n_samples))
+    spare = iter(objective.farthest(sweep, parameters, labels, sweep.n_samples))
     for cluster in empty:
         for point in spare:
             mass = 1.0 if sweep.weights is None else float(sweep.weights[point])

@@ -72,6 +72,32 @@ class Layout:
         return result
 
 
+def every_nth_of_each(codes: IntArray, steps: IntArray, before: IntArray | None = None) -> IntArray:
+    """Rows of a sample: of each cell the first row, and every so-manieth after it.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Cell of each row, in the user's order.
+    steps : ndarray of shape (n_cells,)
+        From one row of a cell to the next.
+    before : ndarray of shape (n_cells,) or None
+        How many rows of each cell came before these. The sample of data in parts is thus that of the whole.
+
+    Returns
+    -------
+    rows : ndarray, ascending
+    """
+    n_cells = len(steps)
+    by_cell = np.argsort(codes.astype(np.uint8 if n_cells <= 256 else np.int64), kind="stable")
+    counts = np.bincount(codes, minlength=n_cells)
+    first = np.cumsum(counts) - counts
+    skipped = np.zeros(n_cells, dtype=np.int64) if before is None else -np.asarray(before) % steps
+    present = np.flatnonzero(counts > skipped)
+    taken = [by_cell[first[j] + skipped[j] : first[j] + counts[j] : steps[j]] for j in present]
+    return np.sort(np.concatenate(taken)) if taken else np.empty(0, dtype=np.int64)
+
+
 def build_layout(codes: IntArray, n_cells: int) -> Layout:
     """Cut the rows into stretches, sort each by cell, and cut it into chunks of blocks."""
     n_rows = len(codes)

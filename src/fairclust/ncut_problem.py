@@ -18,7 +18,7 @@ from .objectives import NCutObjective
 from .objectives.ncut import sufficient_shift
 from .problem import Problem
 from .spectral import start_labels
-from .sweep import State
+from .sweep import InMemorySweep, State
 
 COARSE = 2000  # nodes of the level where starts are made
 _NODES_PER_CLUSTER = 40  # ... or more, with many clusters
@@ -80,6 +80,7 @@ class NCutProblem(Problem):
         Of everything that is drawn during a fit.
     """
 
+    sweep: InMemorySweep
     objective: NCutObjective
     level: Level
     openings: tuple[Opening, ...] = ()

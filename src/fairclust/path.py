@@ -283,7 +283,7 @@ def _collect(problem: Problem, weights: FloatArray, fits: list[WeightedFit], att
         fairness_errors=errors[chosen],
         max_fairness_errors=np.array([fairness.errors(one).max() for one in masses]),
         balances=np.array([fairness.balances(one).min() for one in masses]),
-        labels=np.array([problem.sweep.layout.to_user_order(fits[i].result.labels) for i in chosen]),
+        labels=np.array([problem.sweep.user_labels(fits[i].result.labels) for i in chosen]),
         proportions=np.array([fairness.proportions(one) for one in masses]),
         sizes=masses.sum(axis=2),
         group_names=attributes.names,

@@ -11,7 +11,7 @@ from .fairness import Representation
 from .fitting import FitResult, Settings, fit_coarse_to_fine, fit_once, sampling_step
 from .objectives import Objective, Relaxed
 from .solvers import Solver
-from .sweep import InMemorySweep, State
+from .sweep import DataSweep, State
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Problem:
     """One data set with its parts; fits at any weight, from any start."""
 
     objective: Objective
-    sweep: InMemorySweep
+    sweep: DataSweep
     fairness: Representation
     solver: Solver
     settings: Settings
@@ -38,8 +38,7 @@ class Problem:
     @property
     def group_masses(self) -> FloatArray:
         """Weight of each cell, as one row (1, n_cells)."""
-        cells = self.sweep.layout.cells
-        return np.bincount(cells, weights=self.sweep.weights, minlength=self.sweep.n_groups)[None].astype(float)
+        return self.sweep.group_masses
 
     def fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> WeightedFit:
         """Fit at one weight for all clusters (times those of the attributes), perhaps from prices."""

@@ -48,7 +48,7 @@ def best_of(problem: Problem, starts: Sequence[FloatArray], n_starts: int, fit: 
     """
     spent = 0.0
     if len(starts) > n_starts:
-        largest_step = problem.sweep.layout.n_samples // _SMALLEST_SAMPLE
+        largest_step = problem.sweep.n_samples // _SMALLEST_SAMPLE
         for step, promoted in _HEATS:
             sample = problem.sampled(max(2, min(step, largest_step)))
             fits = [fit(sample, start) for start in starts]

@@ -18,6 +18,7 @@ from .goals import Goal
 from .margins import is_rounded, rounded_counts
 from .problem import Problem, WeightedFit
 from .rounding import move_to_counts
+from .sweep import InMemorySweep
 
 _MOST_ROUNDS = 30
 _SHORT = 5  # outer iterations of a fit in between
@@ -345,6 +346,7 @@ def _exact(problem: Problem, start: FloatArray, natural: float) -> _Tried:
 def _rounded(problem: Problem, weights: FloatArray, result: FitResult) -> FitResult:
     """The labels of these prices, with exactly proportional counts."""
     sweep, objective = problem.sweep, problem.objective
+    assert isinstance(sweep, InMemorySweep)  # estimators refuse exact counts elsewhere
     masses = sweep.assign(result.state.price).masses
     if (masses.sum(axis=1) <= 0).any():
         masses = result.masses

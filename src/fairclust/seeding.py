@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from ._typing import AnyArray, FloatArray
+from ._typing import AnyArray, FloatArray, IntArray
 from .checks import check_centers
 from .errors import InvalidInputError
 
@@ -45,9 +45,11 @@ def starting_centers(
         return _as_centers(np.asarray(init), X, n_clusters)
     if init not in ("k-means++", "random"):
         raise InvalidInputError(f"init={init!r}, but 'k-means++', 'random', an array or a callable is needed.")
-    rows = _sampled_rows(len(X), max(_SAMPLE, 20 * n_clusters), random_state, weights)
-    sample = X if rows is None else X[rows]
-    sample_weight = None if weights is None else weights if rows is None else weights[rows]
+    sample, sample_weight = X, weights
+    if len(X) > _sample_size(n_clusters):
+        rows = sampled_rows(len(X), n_clusters, random_state)
+        rows = rows if weights is None else rows[weights[rows] > 0]
+        sample, sample_weight = X[rows], None if weights is None else weights[rows]
     if init == "random":
         chance = None if sample_weight is None else sample_weight / sample_weight.sum()
         return np.ascontiguousarray(sample[random_state.choice(len(sample), n_clusters, replace=False, p=chance)])
@@ -55,15 +57,14 @@ def starting_centers(
     return np.ascontiguousarray(centers)
 
 
-def _sampled_rows(
-    n_rows: int, size: int, random_state: np.random.RandomState, weights: FloatArray | None
-) -> AnyArray | None:
-    if n_rows <= size:
-        return None
-    rows = np.unique(random_state.randint(n_rows, size=size))
-    if weights is not None:
-        rows = rows[weights[rows] > 0]
-    return rows
+def sampled_rows(n_rows: int, n_clusters: int, random_state: np.random.RandomState) -> IntArray:
+    """Numbers of the rows that starting centres are chosen from, ascending: all of them where they are few."""
+    size = _sample_size(n_clusters)
+    return np.arange(n_rows) if n_rows <= size else np.unique(random_state.randint(n_rows, size=size))
+
+
+def _sample_size(n_clusters: int) -> int:
+    return max(_SAMPLE, 20 * n_clusters)
 
 
 def _as_centers(centers: AnyArray, X: FloatArray, n_clusters: int) -> FloatArray:

@@ -19,6 +19,7 @@ from .goals import Goal
 from .problem import Problem, WeightedFit
 from .rounding import move_to_counts
 from .search import Aim, GoalAim, search_goal
+from .sweep import InMemorySweep
 
 _MOST_ROUNDS = 20
 _STEP = 3.0  # largest factor by which a weight grows in a round
@@ -87,7 +88,8 @@ class SizedAim:
             fit = search_goal(problem, SizedGoal(self.aim.goal, self.bounds), start)
         else:
             fit = _search_sizes(problem, self.bounds, self.weight * problem.share, start)
-        if problem.sweep.weights is None and not self.bounds.are_kept(fit.result.masses):
+        is_movable = isinstance(problem.sweep, InMemorySweep) and not problem.sweep.is_weighted
+        if is_movable and not self.bounds.are_kept(fit.result.masses):
             fit = replace(fit, result=_moved(problem, self.bounds, fit))
         return fit
 
@@ -129,6 +131,7 @@ def _search_sizes(problem: Problem, bounds: SizeBounds, weight: float, start: Fl
 def _moved(problem: Problem, bounds: SizeBounds, fit: WeightedFit) -> FitResult:
     """The cheapest moves to sizes within the bounds."""
     sweep, objective, result = problem.sweep, problem.objective, fit.result
+    assert isinstance(sweep, InMemorySweep)
     counts = bounded_counts(result.masses, bounds.lower * sweep.total, bounds.upper * sweep.total)
     if counts is None:
         return result

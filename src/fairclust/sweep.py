@@ -7,13 +7,13 @@ so is the answer. Out-of-core and distributed data answer the same question in o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ._core import kernels
 from ._typing import FloatArray, IntArray
-from .layout import BLOCK, Layout, build_layout
+from .layout import BLOCK, Layout, build_layout, every_nth_of_each
 
 _CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off is near enough
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
@@ -90,6 +90,48 @@ class Sweep(Protocol):
         ...
 
 
+class DataSweep(Sweep, Protocol):
+    """A sweep with data behind it: what the outer loop and the searches need beside the answers.
+
+    Labels are an array in visiting order where the data are in memory. Elsewhere they are a short record of the rule
+    that makes them; nobody but the objective looks inside.
+    """
+
+    n_sweeps: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of points."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """Weight of all points."""
+        ...
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        ...
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether there are sample weights."""
+        ...
+
+    def last_labels(self) -> Any:
+        """Labels of the last call of :meth:`assign`, to keep."""
+        ...
+
+    def user_labels(self, labels: Any) -> Any:
+        """Labels as the user gets them: one per row, in the user's order."""
+        ...
+
+    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
+        """A sample with the groups' own shares, of about every step-th point. Also its rows of X."""
+        ...
+
+
 class InMemorySweep:
     """Answers from point costs held in memory.
 
@@ -122,7 +164,9 @@ class InMemorySweep:
         self.n_clusters = n_clusters
         self.n_groups = layout.n_cells
         self.weights = weights
+        self.is_weighted = weights is not None
         self.n_threads = n_threads
+        self.n_samples = layout.n_samples
         self.total = float(layout.n_samples if weights is None else weights.sum())
         self.excess = np.zeros((layout.n_blocks, n_clusters, BLOCK), dtype=np.float32)
         self.base_cost = 0.0
@@ -133,24 +177,35 @@ class InMemorySweep:
         self._stride = np.maximum(cell_blocks * BLOCK // per_cell, 1).astype(np.int64)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
-        """Every step-th point in visiting order: a sample with the data's group shares. Also its rows of X.
+        """Every step-th point of each cell: a sample with the data's group shares. Also its rows of X.
 
         Of a rare cell more points are kept, with smaller weights: a few people more or less in a cluster must not
         decide whether it looks fair.
         """
-        cells = self.layout.cells
-        steps = np.clip(np.bincount(cells) // (_RARE * self.n_clusters), 1, step)
-        if (steps == step).all():
-            kept = np.arange(0, len(cells), step)
-            weights = None if self.weights is None else self.weights[kept]
-        else:
-            kept = np.flatnonzero(_rank(cells) % steps[cells] == 0)
-            weights = np.ones(len(kept)) if self.weights is None else self.weights[kept]
-            weights = weights * (_factors(cells, self.weights, kept, weights) * (len(kept) / len(cells)))[cells[kept]]
+        cells = self.layout.to_user_order(self.layout.cells)
+        weights = None if self.weights is None else self.layout.to_user_order(self.weights)
+        steps = sampling_steps(np.bincount(cells, minlength=self.n_groups), self.n_clusters, step)
+        kept = every_nth_of_each(cells, steps)
+        whole = np.bincount(cells, weights=weights, minlength=self.n_groups)
+        weights = sampled_weights(
+            steps, step, cells[kept], None if weights is None else weights[kept], whole, len(cells)
+        )
         layout = build_layout(cells[kept], self.n_groups)
-        # The sample's rows come in visiting order; its own layout sorts them anew.
         weights = None if weights is None else layout.to_visiting_order(weights)
-        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), self.layout.order[kept]
+        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), kept
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        return np.bincount(self.layout.cells, weights=self.weights, minlength=self.n_groups)[None].astype(float)
+
+    def last_labels(self) -> IntArray:
+        """A copy of the labels."""
+        return self.labels.copy()
+
+    def user_labels(self, labels: IntArray) -> IntArray:
+        """Labels in the user's order."""
+        return self.layout.to_user_order(labels)
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""
@@ -163,7 +218,7 @@ class InMemorySweep:
             masses=masses.T,
             cost=self.base_cost + cost,
             log_partition=log_partition - state.scale * self.base_cost,
-            curvature=self._laplacian(pairs, masses, sampled) if curvature else None,
+            curvature=laplacian(pairs, masses, sampled) if curvature else None,
         )
 
     def assign(self, price: FloatArray, gaps: FloatArray | None = None) -> HardAnswer:
@@ -186,32 +241,55 @@ class InMemorySweep:
         kernels.soft_rows(self.plan, self.excess, state.scale, _table(state.pull), rows, self.n_threads)
         return rows
 
-    def _laplacian(self, pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
-        """Turn Σ s_k s_l over the sampled blocks (upper triangle) into −∂masses/∂pull of all points."""
-        weight = masses.sum(axis=1)
-        grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
-        pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
-        pairs += _faint(pairs, masses)
-        table = -pairs
-        diagonal = np.arange(self.n_clusters)
-        table[:, diagonal, diagonal] = pairs.sum(axis=2)
-        return table
+
+def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
+    """Turn Σ s_k s_l over the sampled blocks (upper triangle) into −∂masses/∂pull of all points.
+
+    ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
+    """
+    weight = masses.sum(axis=1)
+    grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
+    pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+    pairs += _faint(pairs, masses)
+    table = -pairs
+    diagonal = np.arange(masses.shape[1])
+    table[:, diagonal, diagonal] = pairs.sum(axis=2)
+    return table
 
 
-def _rank(cells: IntArray) -> IntArray:
-    """How many points of its cell come before each point."""
-    order = np.argsort(cells, kind="stable")
-    first = np.cumsum(np.bincount(cells)) - np.bincount(cells)
-    rank = np.empty(len(cells), dtype=np.int64)
-    rank[order] = np.arange(len(cells)) - first[cells[order]]
-    return rank
+def same_labels(one: Any, other: Any) -> bool:
+    """Whether two labellings of the same points are the same."""
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
 
 
-def _factors(cells: IntArray, weights: FloatArray | None, kept: IntArray, kept_weights: FloatArray) -> FloatArray:
-    """What the kept points of each cell must be multiplied by to weigh as much as all of them."""
-    whole = np.bincount(cells, weights=weights).astype(float)
-    part = np.bincount(cells[kept], weights=kept_weights, minlength=len(whole))
-    return np.divide(whole, part, out=np.zeros_like(whole), where=part > 0)
+def sampling_steps(counts: IntArray, n_clusters: int, step: int) -> IntArray:
+    """How many points of each cell a sample passes on from one to the next: ``step``, fewer where they are rare."""
+    return np.clip(counts // (_RARE * n_clusters), 1, step)
+
+
+def sampled_weights(
+    steps: IntArray, step: int, cells: IntArray, weights: FloatArray | None, whole: FloatArray, n_samples: int
+) -> FloatArray | None:
+    """Weights of a sample's points such that every cell weighs as much in it as in all data; None: all alike.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n_cells,)
+        What :func:`sampling_steps` gave for ``step``.
+    step : int
+    cells, weights : ndarray of shape (n_sampled,)
+        Cells and own weights (None: 1) of the sample's points.
+    whole : ndarray of shape (n_cells,)
+        Weight of each cell in all data.
+    n_samples : int
+        Points of all data.
+    """
+    if (steps == step).all():
+        return weights
+    own = np.ones(len(cells)) if weights is None else weights
+    part = np.bincount(cells, weights=own, minlength=len(whole))
+    factors = np.divide(whole, part, out=np.zeros(len(whole)), where=part > 0) * (len(cells) / n_samples)
+    return own * factors[cells]
 
 
 def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:

@@ -22,6 +22,7 @@ match_nodes         pairs of strongly tied nodes, for a coarser graph
 contract            the coarser graph
 ==================  ===================================================================================
 
+X is stored row by row; ``distances`` and ``label_sums`` also take it feature by feature (Fortran order).
 Costs are stored as the excess over the point's cheapest cluster, ``[block][cluster][point of the block]``, float32.
 Tables are (cells, clusters), float64. A new kernel lands with its NumPy twin, a law test and a benchmark.
 """

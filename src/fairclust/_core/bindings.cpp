@@ -26,6 +26,7 @@ template <class T, int N>
 using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T, int N>
 using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T> using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // stored by row or by feature
 using Table = nb::ndarray<nb::numpy, double>;
 using Labels = std::optional<In<int32_t, 1>>;
 using Weights = std::optional<In<double, 1>>;
@@ -76,6 +77,13 @@ template <class A> static auto* pointer(const std::optional<A>& array) { return 
 
 static void require(bool fits, const char* message) {
     if (!fits) throw std::invalid_argument(message);
+}
+
+// 0: X is stored row by row; else feature by feature, so many values apart.
+template <class T> static int64_t feature_stride(const Rows<T>& X) {
+    const bool by_row = (X.shape(1) <= 1 || X.stride(1) == 1) && X.stride(0) == static_cast<int64_t>(X.shape(1));
+    require(by_row || X.shape(0) <= 1 || X.stride(0) == 1, "X must be stored row by row or feature by feature");
+    return by_row ? 0 : X.stride(1);
 }
 
 // Where the points lie: blocks, the chunk borders (in blocks), and each chunk's cell. Mirrors fairclust/layout.py.
@@ -146,14 +154,15 @@ struct CellTable {
 };
 
 template <class T>
-static nb::tuple distances(const Plan& plan, int metric, In<T, 2> X, In<T, 2> centers, Labels labels, Weights weights,
+static nb::tuple distances(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Labels labels, Weights weights,
                            Out<float, 3> excess, int n_threads) {
     require(centers.shape(1) == X.shape(1) && excess.shape(0) == plan.start.shape(0) &&
                 excess.shape(1) == centers.shape(0) && excess.shape(2) == kBlock,
             "distances: shapes do not fit together");
     const int64_t K = centers.shape(0);
     const RowArgs<T> args{plan.blocks(),    X.data(),         plan.order.data(), centers.data(),
-                          pointer(labels),  pointer(weights), excess.data(),     static_cast<int64_t>(X.shape(1)), K};
+                          pointer(labels),  pointer(weights), excess.data(),     static_cast<int64_t>(X.shape(1)),
+                          K,                feature_stride<T>(X)};
     Scratch<T> scratch(n_threads, kBlock * (kFeatureTile + K));
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
@@ -231,11 +240,11 @@ static Table add_up(const Plan& plan, const Parts& parts, size_t K, size_t M) {
 }
 
 template <class T>
-static Table label_sums(const Plan& plan, In<T, 2> X, In<int32_t, 1> labels, Weights weights, int64_t n_clusters,
+static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weights weights, int64_t n_clusters,
                         int n_threads) {
     const int64_t M = X.shape(1);
     const RowArgs<T> args{plan.blocks(), X.data(), plan.order.data(), nullptr, labels.data(), pointer(weights),
-                          nullptr,       M,        n_clusters};
+                          nullptr,       M,        n_clusters,        feature_stride<T>(X)};
     Parts parts(plan, n_clusters * M);
     run(plan, n_threads,
         [&](int64_t c, int) { row_kernels<T>().label_sums(args, plan.begin(c), plan.end(c), parts.of(c)); });

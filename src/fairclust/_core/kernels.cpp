@@ -104,6 +104,14 @@ template <int metric, class X> static inline X term(X difference) {
 template <class T>
 static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* tile) {
     if (size < kBlock) memset(tile, 0, sizeof(T) * kBlock * count);
+    if (a.feature_stride) {
+        const int32_t* order = a.order + start;
+        for (int64_t m = 0; m < count; ++m) {
+            const T* column = a.X + (first + m) * a.feature_stride;
+            for (int i = 0; i < size; ++i) tile[m * kBlock + i] = column[order[i]];
+        }
+        return;
+    }
     for (int i = 0; i < size; ++i) {
         const T* row = a.X + (int64_t)a.order[start + i] * a.n_features + first;
         for (int64_t m = 0; m < count; ++m) tile[m * kBlock + i] = row[m];
@@ -353,7 +361,25 @@ static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, con
     }
 }
 
+template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
+    T tile[kBlock * kFeatureTile];
+    for (int64_t b = begin; b < end; ++b) {
+        const int64_t start = a.blocks.start[b];
+        const int size = a.blocks.size[b];
+        for (int64_t first = 0; first < a.n_features; first += kFeatureTile) {
+            const int64_t count = smaller<int64_t>(a.n_features - first, kFeatureTile);
+            transpose_rows(a, start, size, first, count, tile);
+            for (int i = 0; i < size; ++i) {
+                double* sum = sums + (int64_t)a.labels[start + i] * a.n_features + first;
+                const double w = a.weights ? a.weights[start + i] : 1.0;
+                for (int64_t m = 0; m < count; ++m) sum[m] += w * (double)tile[m * kBlock + i];
+            }
+        }
+    }
+}
+
 template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
+    if (a.feature_stride) return label_sums_by_feature(a, begin, end, sums);
     for (int64_t b = begin; b < end; ++b)
         for (int64_t at = a.blocks.start[b], stop = at + a.blocks.size[b]; at < stop; ++at) {
             const T* row = a.X + (int64_t)a.order[at] * a.n_features;

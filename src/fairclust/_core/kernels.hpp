@@ -27,7 +27,7 @@ struct Blocks {
 template <class T>
 struct RowArgs {
     Blocks blocks;
-    const T* X;              // IN  (n_samples, n_features), rows in the user's order
+    const T* X;              // IN  (n_samples, n_features), rows in the user's order; see feature_stride
     const int32_t* order;    // IN  (n_samples,) visiting order -> row of X
     const T* centers;        // IN  (n_clusters, n_features)
     const int32_t* labels;   // IN  (n_samples,) in visiting order, or null
@@ -35,6 +35,7 @@ struct RowArgs {
     float* excess;           // OUT (n_blocks, n_clusters, kBlock)
     int64_t n_features;
     int64_t n_clusters;
+    int64_t feature_stride = 0;  // 0: X is stored row by row; else feature by feature, so many values apart
 };
 
 // Passes over the excess costs.
@@ -59,7 +60,8 @@ struct RowKernels {
     // scratch: kBlock * (kFeatureTile + n_clusters) values.
     void (*distances)(const RowArgs<T>&, int metric, int64_t begin, int64_t end, T* scratch, double* sums);
 
-    // OUT sums (K, M): weighted sums of the rows of X by label.
+    // OUT sums (K, M): weighted sums of the rows of X by label. The sum over points is in visiting order, however X is
+    // stored.
     void (*label_sums)(const RowArgs<T>&, int64_t begin, int64_t end, double* sums);
 
     // OUT positions (visiting order) of points that some move to another cluster would serve better by more than

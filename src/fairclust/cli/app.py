@@ -15,6 +15,7 @@ from .fit import Method, Source, Wanted, run_fit
 from .pathing import run_path
 from .reproducing import run_reproduce
 from .screen import guarded, say
+from .streaming import Streaming
 from .summary import parse_bins, parse_target
 
 app = typer.Typer(
@@ -141,6 +142,11 @@ def fit(
     n_init: Starts = None,
     max_iter: Iterations = 300,
     jobs: Jobs = None,
+    out_of_core: Annotated[
+        bool | None,
+        typer.Option("--out-of-core/--in-memory", help="Read Parquet block by block. Default: if it would not fit."),
+    ] = None,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786.")] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
@@ -168,6 +174,7 @@ def fit(
             grouping,
         ),
         Wanted(out, report, label_column, soft, compare, suppress_below, json, force),
+        Streaming(out_of_core, dask),
     )
 
 

@@ -33,6 +33,7 @@ from .columns import (
 from .files import check_output
 from .objectives import WORDS, find_estimator, watched
 from .screen import note, say, told_warnings
+from .streaming import Streaming, is_streamed, run_streamed
 from .summary import audits_as_json, listed, print_json, show_audits
 from .tables import Table, read_table, write_table
 from .timing import Stages, peak_memory_mb
@@ -126,8 +127,8 @@ class Fitted:
     stages: Stages = field(default_factory=Stages)
 
 
-def run_fit(source: Source, method: Method, wanted: Wanted) -> None:
-    """Read, fit, tell, write."""
+def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | None = None) -> None:
+    """Read, fit, tell, write; block by block where that is asked for or the file does not fit in memory."""
     estimator = find_estimator(method.objective)
     parameters = method.parameters()
     for path, argument in ((wanted.out, "--out"), (wanted.report, "--report")):
@@ -136,6 +137,9 @@ def run_fit(source: Source, method: Method, wanted: Wanted) -> None:
         raise InvalidInputError(f"--out and --report both name {wanted.out}. Give them different names.")
     if wanted.report is not None:
         check_extras()  # before the work, not after it
+    if how is not None and is_streamed(source.file, how, method.n_clusters):
+        run_streamed(source, method, wanted, how)
+        return
     stages = Stages()
     people = load_people(source, stages)
     if wanted.label_column in people.table.column_names:

@@ -27,20 +27,21 @@ from ..errors import (
     SlowKernelsWarning,
 )
 from ..fairness import SizeFairness, representation
-from ..fitting import Settings
+from ..fitting import Settings, sampling_step
 from ..goals import Bounds, MaxFairnessError, MinBalance
 from ..groups import listed, read_table
 from ..layout import build_layout
 from ..objectives import FixedObjective, Objective
-from ..people import Attributes, Cells, Options, Population, encode_people, everyone
+from ..people import Attributes, Cells, Options, Population, as_table, encode_people, everyone
 from ..polishing import Polishable, polish
 from ..problem import Problem, WeightedFit
 from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
+from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, open_blocks, streamed_starts
 from ..search import Aim, CostAim, GoalAim, WeightAim
 from ..seeding import starting_centers
 from ..sizes import SizeBounds, SizedAim
 from ..solvers import Bound, Dual, Solver
-from ..sweep import InMemorySweep, State
+from ..sweep import DataSweep, InMemorySweep, State
 
 _said_slow = False
 _LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them
@@ -120,6 +121,10 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, sensitive_features: Any, sample_weight: Any
     ) -> tuple[Problem, Attributes, FloatArray]:
         """The problem and the parameters that a path starts from: those of the best plain clustering."""
+        if as_blocks(X, self.n_clusters) is not None:
+            raise InvalidInputError(
+                "fairness_path needs X in memory. Pass an array, for example of a sample of the rows."
+            )
         problem, population, starts = self._problem(X, sensitive_features, sample_weight)
         if len(starts) == 1:
             return problem, population.attributes, starts[0]
@@ -130,7 +135,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _aim(self, problem: Problem, attributes: Attributes) -> Aim:
         """What to fit for: a weight, or a goal."""
         aim = self._fairness_aim(problem, attributes)
-        bounds = self._size_bounds(problem.sweep.layout.n_samples, problem.sweep.total, problem.sweep.n_clusters)
+        bounds = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
         if bounds is None:
             return aim
         return SizedAim(aim, bounds, aim.weight if isinstance(aim, WeightAim) else 0.0)
@@ -149,7 +154,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if self.bounds is not None:
             lower, upper = checks.check_bounds(self.bounds, attributes.names, attributes.target)
             return GoalAim(Bounds(fairness, lower, upper), attributes.names)
-        exactly = self.max_fairness_error == 0 and problem.sweep.weights is None
+        exactly = self.max_fairness_error == 0 and not problem.sweep.is_weighted
         return GoalAim(MaxFairnessError(fairness, self.max_fairness_error), attributes.names, exactly)
 
     def _size_bounds(self, n_samples: int, total: float, n_clusters: int) -> SizeBounds | None:
@@ -174,13 +179,14 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Single moves, where they are wanted, possible, and do not cost the goal."""
         wanted = aim.is_goal if self.polish == "auto" else bool(self.polish)
-        small = problem.sweep.layout.n_samples <= _LARGEST_POLISHED or self.polish is True
+        small = problem.sweep.n_samples <= _LARGEST_POLISHED or self.polish is True
         objective = problem.objective
-        if not isinstance(objective, Polishable) or problem.sweep.weights is not None or self.assignments == "soft":
+        sweep = problem.sweep
+        if not isinstance(objective, Polishable) or sweep.is_weighted or self.assignments == "soft":
             return fit, False
-        if not wanted or not small or not aim.may_be_polished:
+        if not wanted or not small or not aim.may_be_polished or not isinstance(sweep, InMemorySweep):
             return fit, False
-        result, is_optimal = polish(objective, problem.sweep, *problem.fairness.weighted(fit.weights), fit.result)
+        result, is_optimal = polish(objective, sweep, *problem.fairness.weighted(fit.weights), fit.result)
         polished = WeightedFit(result, fit.weights, fit.n_sweeps)
         if aim.is_goal and aim.is_met(problem, fit) and not aim.is_met(problem, polished):
             return fit, False
@@ -203,6 +209,9 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if self.polish not in (True, False, "auto"):
             raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
         solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
+        blocks = as_blocks(X, self.n_clusters)
+        if blocks is not None:
+            return self._streamed_problem(blocks, sensitive_features, sample_weight, solver, settings)
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
         n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
         weights = (
@@ -224,16 +233,51 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             None if weights is None else layout.to_visiting_order(weights),
             checks.resolve_threads(self.n_jobs),
         )
-        fairness = representation(population.attributes.parts, cells.membership)
-        bounds = self._size_bounds(len(X), sweep.total, n_clusters)
-        if bounds is not None:
-            every = np.full(n_clusters, sweep.total)
-            fairness = fairness.with_sizes(SizeFairness(bounds.lower * every, bounds.upper * every))
-        problem = Problem(
-            self._objective(X, weights), sweep, fairness, solver, settings,
-            attribute_weights=self._attribute_weights(population.attributes),
-        )  # fmt: skip
+        problem = self._assembled(self._objective(X, weights), sweep, population, solver, settings)
         return problem, population, starts
+
+    def _assembled(
+        self, objective: Objective, sweep: DataSweep, population: Population, solver: Solver, settings: Settings
+    ) -> Problem:
+        fairness = representation(population.attributes.parts, population.cells.membership)
+        bounds = self._size_bounds(sweep.n_samples, sweep.total, sweep.n_clusters)
+        if bounds is not None:
+            every = np.full(sweep.n_clusters, sweep.total)
+            fairness = fairness.with_sizes(SizeFairness(bounds.lower * every, bounds.upper * every))
+        weights = self._attribute_weights(population.attributes)
+        return Problem(objective, sweep, fairness, solver, settings, attribute_weights=weights)
+
+    def _streamed_problem(
+        self, blocks: Blocks, sensitive_features: Any, sample_weight: Any, solver: Solver, settings: Settings
+    ) -> tuple[Problem, Population, list[FloatArray]]:
+        """The same for data in blocks, which are never in memory as a whole."""
+        self._check_streamed()
+        data = open_blocks(blocks, sensitive_features, sample_weight, checks.resolve_threads(self.n_jobs))
+        n_clusters, n_starts = checks.check_n_clusters(self.n_clusters, data.n_samples), self._n_starts()
+        # Everyone of a kind is alike, so one of each stands for all, with their weight.
+        population = self._population(data.kinds, len(data.cells), data.kind_masses)
+        data = data.with_cells(population.cells)
+        sweep = StreamedSweep(data, n_clusters, blocks.labels_to)
+        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(data.n_samples, n_starts) else n_starts
+        random_state = check_random_state(self.random_state)
+        starts = streamed_starts(sweep, self.init, n_candidates, random_state, sampling_step(sweep, solver, settings))
+        _say_if_slow()
+        self.n_features_in_ = data.n_features
+        if blocks.feature_names is not None:
+            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self._assembled(self._streamed_objective(data), sweep, population, solver, settings), population, starts
+
+    def _check_streamed(self) -> None:
+        """Refuse what cannot be done block by block."""
+        raise InvalidInputError(
+            f"{type(self).__name__} needs X in memory: its objective cannot be computed block by block. "
+            "Pass an array, for example of a sample of the rows, or use FairKMeans."
+        )
+
+    def _streamed_objective(self, data: BlockData) -> Objective:
+        raise NotImplementedError
 
     def _solver(self) -> Solver:
         checks.check_choice("solver", self.solver, ("dual", "bound"))
@@ -258,7 +302,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         options = Options(self.intersections, self.missing_groups, self.quantile_bins)
         if sensitive_features is None:
             return everyone(n_samples)
-        table = read_table(sensitive_features)
+        table = as_table(sensitive_features, "sensitive_features")
         checks.check_same_length("sensitive_features", table.columns[0], n_samples)
         population = encode_people(
             table,
@@ -301,7 +345,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         result, masses, fairness = fit.result, fit.result.masses, problem.fairness
         errors = fairness.errors(masses)
         sizes = masses.sum(axis=1, keepdims=True)
-        self.labels_ = problem.sweep.layout.to_user_order(result.labels)
+        self.labels_ = problem.sweep.user_labels(result.labels)
         self._store_parameters(result.parameters)
         self._attributes = attributes
         self._total_weight = problem.sweep.total
@@ -341,7 +385,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _tell_sizes(self, problem: Problem) -> None:
-        bounds = self._size_bounds(problem.sweep.layout.n_samples, problem.sweep.total, problem.sweep.n_clusters)
+        bounds = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
         if bounds is not None and not bounds.are_kept(self.cluster_sizes_[:, None]):
             warnings.warn(
                 f"The clusters have sizes from {self.cluster_sizes_.min():g} to {self.cluster_sizes_.max():g}, but "
@@ -445,7 +489,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
             used = used[sizes > 0]
         if aim.is_goal and not aim.is_met(problem, fit):
             warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
-        return used[problem.sweep.layout.to_user_order(fit.result.labels)].astype(np.int32)
+        return used[problem.sweep.user_labels(fit.result.labels)].astype(np.int32)
 
     def _batch_problem(
         self,
@@ -561,4 +605,13 @@ def _say_if_slow() -> None:
             "Install a C++ compiler and reinstall fairclust to get them.",
             SlowKernelsWarning,
             stacklevel=3,
+        )
+
+
+def check_no_exact_counts(model: FairClusterer) -> None:
+    """Refuse exact proportions of data in blocks: single rows would have to be moved."""
+    goals = (model.min_balance, model.max_cost_increase, model.bounds)
+    if model.fairness_weight == "auto" and model.max_fairness_error == 0 and all(goal is None for goal in goals):
+        raise InvalidInputError(
+            "max_fairness_error=0 asks for exact counts, which needs X in memory. Ask for 0.0001, or pass an array."
         )

@@ -7,7 +7,8 @@ from typing import Any
 from .. import checks
 from .._typing import FloatArray
 from ..objectives import KMeansObjective, Objective
-from ._base import PrototypeClusterer
+from ..scaling import BlockData, StreamedKMeans
+from ._base import PrototypeClusterer, check_no_exact_counts
 
 
 class FairKMeans(PrototypeClusterer):
@@ -216,3 +217,9 @@ class FairKMeans(PrototypeClusterer):
 
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
         return KMeansObjective(X, weights)
+
+    def _check_streamed(self) -> None:
+        check_no_exact_counts(self)
+
+    def _streamed_objective(self, data: BlockData) -> Objective:
+        return StreamedKMeans(data)

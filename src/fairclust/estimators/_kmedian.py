@@ -10,10 +10,14 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from .. import checks
 from .._typing import FloatArray, IntArray
+from ..errors import InvalidInputError
+from ..objectives import Objective
 from ..objectives.kmedian import CENTERS, METRICS, KMedianObjective
 from ..people import Attributes
 from ..problem import Problem, WeightedFit
-from ._base import PrototypeClusterer
+from ..scaling import BlockData, StreamedKMedian
+from ..sweep import InMemorySweep
+from ._base import PrototypeClusterer, check_no_exact_counts
 
 
 class FairKMedian(PrototypeClusterer):
@@ -266,6 +270,17 @@ class FairKMedian(PrototypeClusterer):
         metric = checks.check_choice("metric", self.metric, tuple(METRICS))
         return KMedianObjective(X, metric, checks.check_choice("center", self.center, CENTERS), weights=weights)
 
+    def _check_streamed(self) -> None:
+        check_no_exact_counts(self)
+        if (self.center, self.metric, self.assignments) != ("geometric", "euclidean", "hard"):
+            raise InvalidInputError(
+                f"FairKMedian(center={self.center!r}, metric={self.metric!r}, assignments={self.assignments!r}) needs "
+                "X in memory. Block by block, use center='geometric' with euclidean distances and hard assignments."
+            )
+
+    def _streamed_objective(self, data: BlockData) -> Objective:
+        return StreamedKMedian(data)
+
     def _settings(self) -> Any:
         checks.check_choice("metric", self.metric, tuple(METRICS))
         checks.check_choice("center", self.center, CENTERS)
@@ -279,6 +294,7 @@ class FairKMedian(PrototypeClusterer):
     def _store_medoids(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
         """Store the exact medoids of the final labels; return the fit with its centres and objective theirs."""
         assert isinstance(problem.objective, KMedianObjective)
+        assert isinstance(problem.sweep, InMemorySweep)
         result = fit.result
         medoids = problem.objective.medoids(problem.sweep, result.labels)
         order = problem.sweep.layout.order

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from .._typing import FloatArray, IntArray
-from ..sweep import Answer, InMemorySweep, State
+from ..sweep import Answer, State
 
 
 class Objective(Protocol):
     """A clustering objective F with a majoriser Σ_p s_p·a_p: Table 1 of the paper.
 
-    *Parameters* are what the point costs depend on: centres for K-means and K-median. Labels are in visiting order.
+    *Parameters* are what the point costs depend on: centres for K-means and K-median. An objective knows its kind
+    of sweep, in memory or streamed, and that sweep's labels: an array in visiting order, or a rule that makes them.
     """
 
-    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+    def parameters(self, sweep: Any, labels: Any, sizes: FloatArray) -> FloatArray:
         """Return the parameters that suit these labels best."""
         ...
 
-    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
+    def soft_parameters(self, sweep: Any, state: State, sizes: FloatArray) -> FloatArray:
         """Return the parameters that suit the soft assignments of this state best."""
         ...
 
-    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+    def fill(self, sweep: Any, parameters: FloatArray, labels: Any = None) -> float:
         """Write the point costs into the sweep; return F of the labels (0 without labels)."""
         ...
 
@@ -30,7 +31,7 @@ class Objective(Protocol):
         """F of the soft assignments behind ``answer`` (given at the old parameters), at the new parameters."""
         ...
 
-    def sampled(self, rows: IntArray) -> Self:
+    def sampled(self, rows: IntArray) -> Objective:
         """Return the same objective on some rows only."""
         ...
 
@@ -38,7 +39,7 @@ class Objective(Protocol):
         """How far the parameters moved, in units that ``tol`` is given in."""
         ...
 
-    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
+    def farthest(self, sweep: Any, parameters: FloatArray, labels: Any, count: int) -> IntArray:
         """Positions (visiting order) of the points that their cluster serves worst, worst first."""
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -251,26 +252,50 @@ class KMedianObjective:
         self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray | None, start: FloatArray
     ) -> FloatArray:
         """Weiszfeld's iteration with the step of Vardi and Zhang where a centre meets a point."""
-        n_features = self.X.shape[1]
-        tried, near = np.ascontiguousarray(start, dtype=self.X.dtype), np.zeros(len(start))
-        best, least = tried, np.full(len(start), np.inf)
         weight = np.bincount(labels, weights=weights, minlength=len(start))
-        for step in range(_MEDIAN_STEPS):
-            sums = kernels.median_sums(sweep.plan, self.X, tried, near, labels, weights, sweep.n_threads)
-            pull, total, here, cost = np.split(sums, [n_features, n_features + 1, n_features + 2], axis=1)
-            is_better = cost[:, 0] < least
-            before, least = float(least.sum()), np.minimum(least, cost[:, 0])
-            best = np.where(is_better[:, None], tried, best)
-            # The first step may be short: it starts close to a point, and does not know yet what close is.
-            if step > 1 and before - float(least.sum()) <= _MEDIAN_TOL * float(least.sum()):
-                break
-            # The points elsewhere pull with a force of this length; the points at the centre hold it with their weight.
-            force = np.linalg.norm(pull, axis=1, keepdims=True)
-            free = np.divide(force - here, force, out=np.zeros_like(force), where=force > here)
-            moved_to = tried + free * np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
-            tried = np.ascontiguousarray(moved_to, dtype=self.X.dtype)
-            near = _NEAR * cost[:, 0] / np.maximum(weight, np.finfo(float).tiny)
-        return np.ascontiguousarray(best)
+        start = np.ascontiguousarray(start, dtype=self.X.dtype)
+
+        def sums_at(tried: FloatArray, near: FloatArray) -> FloatArray:
+            sums: FloatArray = kernels.median_sums(sweep.plan, self.X, tried, near, labels, weights, sweep.n_threads)
+            return sums
+
+        return weiszfeld(sums_at, start, weight, _MEDIAN_STEPS)[0]
+
+
+def weiszfeld(
+    sums_at: Callable[[FloatArray, FloatArray], FloatArray], start: FloatArray, weight: FloatArray, n_steps: int
+) -> tuple[FloatArray, float]:
+    """Geometric medians from ``start`` on, never worse than it, and the sum of distances to them.
+
+    Parameters
+    ----------
+    sums_at : callable
+        Given centres and, for each, how near a point must be to be at it: what the kernel ``median_sums`` returns.
+    start : ndarray of shape (n_clusters, n_features)
+    weight : ndarray of shape (n_clusters,)
+        Weight of each cluster's points.
+    n_steps : int
+        Most steps.
+    """
+    n_features = start.shape[1]
+    tried, near = start, np.zeros(len(start))
+    best, least = tried, np.full(len(start), np.inf)
+    for step in range(n_steps):
+        sums = sums_at(tried, near)
+        pull, total, here, cost = np.split(sums, [n_features, n_features + 1, n_features + 2], axis=1)
+        is_better = cost[:, 0] < least
+        before, least = float(least.sum()), np.minimum(least, cost[:, 0])
+        best = np.where(is_better[:, None], tried, best)
+        # The first step may be short: it starts close to a point, and does not know yet what close is.
+        if step > 1 and before - float(least.sum()) <= _MEDIAN_TOL * float(least.sum()):
+            break
+        # The points elsewhere pull with a force of this length; the points at the centre hold it with their weight.
+        force = np.linalg.norm(pull, axis=1, keepdims=True)
+        free = np.divide(force - here, force, out=np.zeros_like(force), where=force > here)
+        moved_to = tried + free * np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
+        tried = np.ascontiguousarray(moved_to, dtype=start.dtype)
+        near = _NEAR * cost[:, 0] / np.maximum(weight, np.finfo(float).tiny)
+    return np.ascontiguousarray(best), float(least.sum())
 
 
 def _share_changed(before: IntArray | None, now: IntArray) -> float:

@@ -1,0 +1,291 @@
+"""Out of core and Dask: seconds per pass against reading alone, peak memory, a cluster's overhead, bytes moved.
+
+Run from the root of the repository:
+
+``python -m benchmarks.scaling parquet --rows 25000000 --dir /some/big/disk`` (writes 2.5 GB there once), and
+``python -m benchmarks.scaling dask``. Each writes its section of ``benchmarks/results/scaling.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairclust import FairKMeans, datasets
+from fairclust.datasets._census_like import CENSUS_ROWS
+from fairclust.scaling import ParquetBlocks
+from fairclust.scaling.streaming import StreamedSweep
+
+RESULTS = Path(__file__).parent / "results" / "scaling.md"
+_GROUP = 1 << 20  # rows per row group, pyarrow's default
+_PIECE = 1 << 20
+
+
+def write_people(path: Path, n_rows: int) -> None:
+    """Write census-like people (25 features, float32, and a column ``sex``), a piece at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    temporary, writer = path.with_suffix(".tmp"), None
+    for seed, first in enumerate(range(0, n_rows, _PIECE)):
+        people = datasets.make_census_like(min(_PIECE, n_rows - first), random_state=seed)
+        columns = {name: people.data[:, m] for m, name in enumerate(people.feature_names)}
+        table = pa.table(columns | {"sex": people.sensitive_features})
+        writer = writer or pq.ParquetWriter(temporary, table.schema, use_dictionary=["sex"])
+        writer.write_table(table, row_group_size=_GROUP)
+    assert writer is not None
+    writer.close()
+    temporary.rename(path)
+
+
+def timed(work: Callable[[], object]) -> dict[str, float]:
+    """Seconds by the clock and of all processors."""
+    began, cpu_began = time.perf_counter(), time.process_time()
+    work()
+    return {"wall": time.perf_counter() - began, "cpu": time.process_time() - cpu_began}
+
+
+def read_bytes(path: Path) -> None:
+    with path.open("rb", buffering=0) as file:
+        room = bytearray(1 << 22)
+        while file.readinto(room):
+            pass
+
+
+def decode(path: Path, n_threads: int) -> None:
+    """Read every feature into memory and drop it again, as pyarrow does it, the row groups shared out to threads."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        n_groups, names = file.num_row_groups, [name for name in file.schema_arrow.names if name != "sex"]
+
+    def one(i: int) -> int:
+        with pq.ParquetFile(path) as file:
+            batches = file.iter_batches(row_groups=[i], columns=names, use_threads=False)
+            return sum(batch.num_rows for batch in batches)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(one, range(n_groups)))
+
+
+def watched(name: str, kept: list[tuple[str, dict[str, float]]]) -> None:
+    """Time every pass of a streamed fit."""
+    plain = getattr(StreamedSweep, name)
+
+    def timing(self: Any, *args: Any, **kwargs: Any) -> Any:
+        answer: list[Any] = []
+        kept.append((name, timed(lambda: answer.append(plain(self, *args, **kwargs)))))
+        return answer[0]
+
+    setattr(StreamedSweep, name, timing)
+
+
+def fit_in_this_process(path: Path, n_threads: int, weight: Any) -> dict[str, Any]:
+    """Fit, and time the passes; peak memory is that of this process."""
+    passes: list[tuple[str, dict[str, float]]] = []
+    for name in ("__call__", "assign"):
+        watched(name, passes)
+    model = FairKMeans(20, fairness_weight=weight, random_state=0, n_jobs=n_threads)
+    source = ParquetBlocks(path, labels_to=path.with_suffix(".labels.npy"))
+    seconds = timed(lambda: model.fit(source, sensitive_features="sex"))
+    kinds = {"soft": "__call__", "hard": "assign"}
+    return {
+        "fit": seconds,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "n_passes": len(passes),
+        "passes": {
+            kind: {clock: statistics.median(one[clock] for own, one in passes if own == name) for clock in seconds}
+            for kind, name in kinds.items()
+            if any(own == name for own, _ in passes)
+        },
+        "objective": model.objective_,
+        "worst KL": model.max_fairness_error_,
+        "goal met": model.fairness_goal_met_,
+        "stop": str(model.stop_reason_),
+    }
+
+
+def run_parquet(n_rows: int, place: Path, n_threads: int, weight: Any) -> list[str]:
+    path = place / f"people-{n_rows}.parquet"
+    if not path.exists():
+        write_people(path, n_rows)
+    found = json.loads(
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.scaling",
+                "child",
+                "--file",
+                str(path),
+                "--threads",
+                str(n_threads),
+                "--weight",
+                str(weight),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()[-1]
+    )
+    raw = [timed(lambda: decode(path, n_threads)) for _ in range(3)]
+    alone = [timed(lambda: decode(path, 1)) for _ in range(2)]
+    plain = [timed(lambda: read_bytes(path)) for _ in range(2)]
+    least = {
+        name: {clock: min(one[clock] for one in times) for clock in ("wall", "cpu")}
+        for name, times in (("decode", raw), ("decode alone", alone), ("bytes", plain))
+    }
+    lines = [
+        f"{n_rows:,} rows × 25 float32, {path.stat().st_size / 1e9:.2f} GB of Parquet, row groups of {_GROUP:,}, "
+        f"K = 20, {n_threads} threads, `fairness_weight={weight}`, file in the page cache.",
+        "",
+        "| what | wall s | processor s |",
+        "|---|---|---|",
+        *(
+            f"| {what} | {row['wall']:.2f} | {row['cpu']:.2f} |"
+            for what, row in (
+                ("reading the bytes of the file, best of 2", least["bytes"]),
+                ("decoding the features with pyarrow, 1 thread, best of 2", least["decode alone"]),
+                (f"decoding the features with pyarrow, {n_threads} threads, best of 3", least["decode"]),
+                *((f"a {kind} pass of the fit (median)", row) for kind, row in found["passes"].items()),
+                ("the whole fit", found["fit"]),
+            )
+        ),
+        "",
+        f"Passes of the fit: {found['n_passes']}, and 3 more to describe, sample and label the rows. "
+        f"Peak memory of the process: {found['peak_mb']:.0f} MB. Worst KL {found['worst KL']:.4f}, "
+        f"goal met: {found['goal met']}; objective {found['objective']:.6g}; stopped: {found['stop']}.",
+        "",
+    ]
+    for kind, row in found["passes"].items():
+        ratios = [row[clock] / least["decode"][clock] for clock in ("wall", "cpu")]
+        lines.append(
+            f"- {kind} pass / decoding with as many threads: {ratios[0]:.2f} (wall), {ratios[1]:.2f} (processor)"
+        )
+    return lines
+
+
+def run_dask(n_rows: int, repeats: int) -> list[str]:
+    """A LocalCluster of two processes against two threads in memory, in turn."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    import fairclust.scaling._dask as ours
+
+    people = datasets.make_census_like(n_rows)
+    X, groups = people.data, people.sensitive_features
+    sizes: dict[str, list[int]] = {}
+    plain_run = ours.DaskRunner.run
+
+    def weighing(self: Any, work: Any, *args: Any, **kwargs: Any) -> Any:
+        for one in plain_run(self, work, *args, **kwargs):
+            sizes.setdefault(work.__name__, []).append(len(pickle.dumps(one)))
+            yield one
+
+    options: dict[str, Any] = {"n_clusters": 20, "random_state": 0, "n_jobs": 2}
+    rows = []
+    with (
+        tempfile.TemporaryDirectory() as place,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
+        np.save(f"{place}/x.npy", X)
+        np.save(f"{place}/g.npy", (groups == "male").astype(np.int8))
+        n_parts = 8
+        edges = np.linspace(0, n_rows, n_parts + 1).astype(int)
+
+        def load(name: str) -> Any:
+            import dask
+
+            one = dask.delayed(lambda a, b: np.load(f"{place}/{name}.npy", mmap_mode="r")[a:b].copy())
+            tail = X.shape[1:] if name == "x" else ()
+            kind = X.dtype if name == "x" else np.int8
+            parts = [da.from_delayed(one(a, b), (b - a, *tail), kind) for a, b in pairwise(edges)]
+            return da.concatenate(parts).persist()
+
+        Xd, gd = load("x"), load("g")
+        Xd[:1].compute(), gd[:1].compute()
+        for weight in (500_000.0, "auto"):
+            setting = options | {"fairness_weight": weight}
+            times: dict[str, list[float]] = {"memory": [], "dask": []}
+            fits = {}
+            for _ in range(repeats):
+                for name, data in (("memory", (X, gd_in_memory(groups))), ("dask", (Xd, gd))):
+                    began = time.perf_counter()
+                    fits[name] = FairKMeans(**setting).fit(data[0], sensitive_features=data[1])
+                    times[name].append(time.perf_counter() - began)
+            ratio = statistics.median(d / m for d, m in zip(times["dask"], times["memory"], strict=True))
+            rows.append(
+                f"| {weight} | {min(times['memory']):.2f} | {min(times['dask']):.2f} | {ratio:.2f} | "
+                f"{fits['memory'].n_sweeps_} / {fits['dask'].n_sweeps_} | "
+                f"{fits['dask'].objective_ / fits['memory'].objective_ - 1:+.1e} |"
+            )
+        ours.DaskRunner.run = weighing  # type: ignore[method-assign]
+        FairKMeans(**(options | {"fairness_weight": 500_000.0, "max_iter": 2})).fit(Xd, sensitive_features=gd)
+        ours.DaskRunner.run = plain_run  # type: ignore[method-assign]
+    return [
+        f"{n_rows:,} census-like rows × 25 float32, K = 20, {n_parts} partitions kept on the workers; "
+        f"`LocalCluster(n_workers=2, threads_per_worker=1)` against `n_jobs=2` in memory, in turn, {repeats} repeats.",
+        "",
+        "| fairness_weight | in memory, best s | Dask, best s | ratio (median) | sweeps | objective, Dask / memory |",
+        "|---|---|---|---|---|---|",
+        *rows,
+        "",
+        "Bytes that come back per partition and pass: "
+        + ", ".join(f"{name} {max(own):,}" for name, own in sizes.items() if name in ("soft_tables", "hard_tables"))
+        + f" (once: describe {max(sizes['describe']):,}, collect {max(sizes['collect']):,}).",
+    ]
+
+
+def gd_in_memory(groups: Any) -> Any:
+    return (groups == "male").astype(np.int8)
+
+
+def write_section(title: str, lines: list[str]) -> None:
+    """Replace one section of the results and leave the others as they are."""
+    head = "# scaling: beyond memory and beyond one machine\n"
+    text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else head
+    sections = {part.split("\n", 1)[0]: part.split("\n", 1)[1] for part in text.split("\n## ")[1:]}
+    load = f"Machine: {os.cpu_count()} cores; load when this ended: {os.getloadavg()[0]:.1f}."
+    sections[title] = "\n" + "\n".join([*lines, "", load]) + "\n"
+    RESULTS.write_text(head + "".join(f"\n## {name}\n{body.rstrip()}\n" for name, body in sections.items()))
+    print("\n".join(lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["parquet", "dask", "child"])
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--file", type=Path)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--weight", default="auto", help="fairness_weight: a number or auto")
+    parser.add_argument("--repeats", type=int, default=3)
+    wanted = parser.parse_args()
+    weight = wanted.weight if wanted.weight == "auto" else float(wanted.weight)
+    if wanted.what == "child":
+        print(json.dumps(fit_in_this_process(wanted.file, wanted.threads, weight)))
+    elif wanted.what == "parquet":
+        n_rows = wanted.rows or 25_000_000
+        write_section("Parquet", run_parquet(n_rows, wanted.dir, wanted.threads, weight))
+    else:
+        write_section("Dask", run_dask(wanted.rows or CENSUS_ROWS, wanted.repeats))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+"""``fairclust fit`` for files beyond memory, or on a Dask cluster: Parquet in, Parquet out, block by block."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+
+from .. import __version__
+from .._typing import IntArray
+from ..audit import AuditReport, AuditReports
+from ..checks import resolve_threads
+from ..errors import FairclustError, InvalidInputError, MissingExtraError
+from ..estimators import FairKMeans
+from ..metrics import Composition
+from ..scaling import DaskParquet, ParquetBlocks, fits_in_memory, open_blocks
+from ..scaling.blocks import opened, require_pyarrow
+from ..scaling.sources import free_memory
+from ..scaling.writing import whole
+from .columns import Choice, choose_features, names_in
+from .objectives import watched
+from .screen import note, say, told_warnings
+from .summary import audits_as_json, listed, print_json, show_audits
+from .tables import Table, is_parquet
+from .timing import Stages, peak_memory_mb
+
+_HEAD = 100_000  # rows that the choice of features looks at
+_WRITTEN_AT_ONCE = 1 << 17  # rows, a row group of the result
+_HELD_TWICE = 2.0  # a fit in memory holds the file's columns and the features made of them
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """How the rows are gone through: ``is_wanted`` None is for the file's size to decide; ``dask`` is an address."""
+
+    is_wanted: bool | None = None
+    dask: str | None = None
+
+
+def is_streamed(file: Path, how: Streaming, n_clusters: int) -> bool:
+    """Whether to go through the rows block by block: asked for, a directory, or a Parquet file that does not fit."""
+    if how.is_wanted is not None or how.dask is not None:
+        return bool(how.is_wanted) or how.dask is not None
+    if file.is_dir():
+        return any(file.glob("*.parquet"))
+    if not _has_parquet_mark(file):
+        return False
+    try:
+        with opened(file) as parquet:
+            data = parquet.metadata
+            n_bytes = sum(data.row_group(i).total_byte_size for i in range(data.num_row_groups))
+    except FairclustError:  # no pyarrow, or damaged: the usual reader will say so
+        return False
+    fits = fits_in_memory(data.num_rows, 0, itemsize=4, n_clusters=n_clusters)
+    return not fits or _HELD_TWICE * n_bytes > 0.5 * free_memory()
+
+
+def _has_parquet_mark(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as head:
+        return head.read(4) == b"PAR1"
+
+
+def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
+    """Read, fit, tell, write, a block at a time.
+
+    Parameters
+    ----------
+    source, method, wanted
+        As for ``run_fit``.
+    how : Streaming
+    """
+    _check(source, method, wanted)
+    parameters = method.parameters()
+    stages = Stages()
+    files = ParquetBlocks(source.file).files
+    head = _head(files[0])
+    if wanted.label_column in head.column_names:
+        raise InvalidInputError(
+            f"{source.file.name} has a column {wanted.label_column!r} already. "
+            "Name the new one with --label-column, for example --label-column fair_cluster."
+        )
+    sensitive = names_in(source.sensitive, head)
+    head.check_columns(sensitive, "--sensitive")
+    choice = choose_features(head, features=source.features, encode=None, exclude=source.exclude, sensitive=sensitive)
+    if not wanted.json:
+        note(f"{source.file.name}: {_n_rows(files)} rows, read block by block" + (" by Dask." if how.dask else "."))
+        note(f"Features: {listed(choice.numeric)}.")
+    kind = ParquetBlocks if how.dask is None else DaskParquet
+    place = wanted.out.absolute().parent if wanted.out is not None else Path(tempfile.gettempdir())
+    with _client(how.dask), tempfile.TemporaryDirectory(prefix=".fairclust-", dir=place) as scratch, told_warnings():
+        blocks = _standardised(kind, source, choice, sensitive, Path(scratch), stages, method)
+        with stages.stage("fit", "Clustering") as stage:
+            model = watched(FairKMeans, lambda i, energy: stage.tell(f"iteration {i}, energy {energy:.6g}"))(
+                **parameters
+            )
+            model.fit(blocks, sensitive_features=sensitive)
+        if wanted.out is not None:
+            with stages.stage("write", f"Writing {wanted.out.name}"):
+                _write(files, model.labels_, wanted.out, wanted.label_column)
+        audit = _audit(model, wanted.suppress_below)
+        n_rows = int(model.labels_.shape[0])
+        del blocks
+    _tell(model, audit, choice, sensitive, n_rows, source, method, wanted, stages)
+
+
+def _check(source: Any, method: Any, wanted: Any) -> None:
+    refused = {
+        "--objective": method.objective if method.objective != "kmeans" else None,
+        "--report": wanted.report,
+        "--soft": wanted.soft or None,
+        "--compare": wanted.compare or None,
+        "--encode": source.encode,
+        "--missing": source.missing if source.missing != "error" else None,
+    }
+    for option, value in refused.items():
+        if value is not None:
+            raise InvalidInputError(
+                f"{option} needs all rows in memory, and these are read block by block. Leave it out, or use "
+                "--in-memory on a machine with room for them."
+            )
+    if not source.file.is_dir() and not _has_parquet_mark(source.file):
+        raise InvalidInputError(
+            f"{source.file} is not a Parquet file, and only these can be read block by block. Convert it first, for "
+            "example with polars: polars.scan_csv('people.csv').sink_parquet('people.parquet')."
+        )
+    if wanted.out is not None and not is_parquet(wanted.out):
+        raise InvalidInputError(f"--out {wanted.out}: rows that are read block by block are written as .parquet only.")
+
+
+def _head(file: Path) -> Table:
+    try:
+        return Table(file, polars.read_parquet(file, n_rows=_HEAD, glob=False), None)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise FairclustError(f"{file} is damaged or is not a Parquet file ({first}).") from error
+
+
+def _n_rows(files: list[Path]) -> int:
+    total = 0
+    for file in files:
+        with opened(file) as parquet:
+            total += parquet.metadata.num_rows
+    return total
+
+
+def _client(address: str | None) -> AbstractContextManager[Any]:
+    if address is None:
+        return nullcontext()
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError("--dask needs Dask. Run: pip install 'fairclust[dask]'") from error
+    try:
+        client: AbstractContextManager[Any] = Client(address)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise FairclustError(f"--dask {address}: no Dask scheduler answers there ({error}).") from error
+    return client
+
+
+def _standardised(
+    kind: type[ParquetBlocks],
+    source: Any,
+    choice: Choice,
+    sensitive: list[str],
+    scratch: Path,
+    stages: Stages,
+    method: Any,
+) -> ParquetBlocks:
+    """The file's features, with mean 0 and variance 1 unless that is not wanted; one pass finds the moments."""
+    offset = scale = None
+    if source.standardize:
+        with stages.stage("measure", "Measuring the features"):
+            raw = kind(source.file, columns=choice.numeric, dtype=np.float64)
+            offset, scale = open_blocks(raw, sensitive, None, resolve_threads(method.jobs)).moments
+            scale = np.where(scale > 0, scale, 1.0)
+    labels_to = scratch / "labels.npy" if kind is ParquetBlocks else None
+    return kind(source.file, columns=choice.numeric, offset=offset, scale=scale, labels_to=labels_to)
+
+
+def _write(files: list[Path], labels: Any, out: Path, column: str) -> None:
+    """All rows with their cluster, some rows at a time."""
+    pa, pq = require_pyarrow("pyarrow"), require_pyarrow()
+    parts = _labels_by_block(labels)
+    held = next(parts, np.empty(0, dtype=np.int32))
+    with whole(out) as temporary:
+        writer = None
+        for file in files:
+            with opened(file) as parquet:
+                for batch in parquet.iter_batches(batch_size=_WRITTEN_AT_ONCE, use_threads=False):
+                    while len(held) < batch.num_rows:
+                        held = np.concatenate((held, next(parts)))
+                    own, held = held[: batch.num_rows], held[batch.num_rows :]
+                    table = pa.Table.from_batches([batch]).append_column(column, pa.array(np.asarray(own), pa.int32()))
+                    writer = writer or pq.ParquetWriter(temporary, table.schema)
+                    writer.write_table(table)
+        assert writer is not None
+        writer.close()
+
+
+def _labels_by_block(labels: Any) -> Iterator[IntArray]:
+    if isinstance(labels, np.ndarray):
+        yield labels
+        return
+    for i in range(labels.numblocks[0]):
+        yield labels.blocks[i].compute()
+
+
+def _audit(model: Any, suppress_below: float | None) -> AuditReports:
+    """The make-up of the clusters, from the tables of the fit."""
+    counts, reports, first = model.proportions_ * model.cluster_sizes_[:, None], {}, 0
+    for attribute in model._attributes:
+        own = slice(first, first + attribute.n_groups)
+        first += attribute.n_groups
+        table = Composition(
+            cluster_names=np.arange(len(counts)),
+            group_names=attribute.names,
+            counts=np.round(counts[:, own]),
+            target=attribute.target,
+            attribute=attribute.name,
+        )
+        n_rows = round(float(model.cluster_sizes_.sum()))
+        reports[attribute.name] = AuditReport(table, n_rows, suppress_below=suppress_below)
+    return AuditReports(reports)
+
+
+def _tell(
+    model: Any,
+    audit: AuditReports,
+    choice: Choice,
+    sensitive: list[str],
+    n_rows: int,
+    source: Any,
+    method: Any,
+    wanted: Any,
+    stages: Stages,
+) -> None:
+    memory = peak_memory_mb()
+    if wanted.json:
+        print_json(
+            {
+                "fairclust": __version__,
+                "file": str(source.file),
+                "n_rows": n_rows,
+                "n_rows_used": n_rows,
+                "features": list(choice.numeric),
+                "left_out": choice.ignored,
+                "sensitive": sensitive,
+                "settings": method.parameters() | {"objective": method.objective, "out_of_core": True},
+                "objective": float(model.objective_),
+                "fairness_weight": float(model.fairness_weight_),
+                "fairness_goal_met": bool(model.fairness_goal_met_),
+                "n_iter": int(model.n_iter_),
+                "stop_reason": str(model.stop_reason_),
+                "audit": audits_as_json(audit),
+                "seconds": stages.seconds,
+                "peak_memory_mb": memory,
+                "written": {} if wanted.out is None else {"out": str(wanted.out)},
+            }
+        )
+        return
+    show_audits(audit, f"{model.n_clusters} clusters, fair K-means")
+    say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
+    say(
+        f"Time: {', '.join(f'{name} {value:.1f} s' for name, value in stages.seconds.items())}."
+        + (f" Peak memory: {memory:.0f} MB." if memory is not None else "")
+    )
+    if wanted.out is not None:
+        say(f"Labels: {wanted.out}", style="bold")
+    else:
+        note("Nothing was saved. Add --out labels.parquet for the clusters.")

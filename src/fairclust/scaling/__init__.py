@@ -1,0 +1,25 @@
+"""Beyond memory and beyond one machine: the same fits from Parquet files, memory maps, blocks of arrays, and Dask.
+
+Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinary fitted estimator. See docs/scaling.md.
+"""
+
+from ._dask import DaskParquet
+from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
+from .sources import as_blocks, fits_in_memory, open_blocks, streamed_starts
+from .streaming import BlockData, StreamedKMeans, StreamedKMedian, StreamedSweep
+
+__all__ = [
+    "ArrayBlocks",
+    "BlockData",
+    "Blocks",
+    "DaskParquet",
+    "MemmapBlocks",
+    "ParquetBlocks",
+    "StreamedKMeans",
+    "StreamedKMedian",
+    "StreamedSweep",
+    "as_blocks",
+    "fits_in_memory",
+    "open_blocks",
+    "streamed_starts",
+]

@@ -1,0 +1,242 @@
+"""Dask collections as blocks: one task per partition and pass; centres and prices go out, tables of a few kB come back.
+
+The partitions stay where they are. Their answers are added in the partitions' order here, so that the result does not
+depend on which worker was first, nor on a worker that was lost and whose partitions were made again elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._typing import IntArray
+from ..errors import FairclustError, InvalidInputError, MissingExtraError
+from ..groups import Table, read_table, to_column
+from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks
+from .runners import Job, Result, Runner, Work
+from .tables import encode, stacked
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a Dask collection; Dask is not imported to find out."""
+    return "dask" in sys.modules and hasattr(X, "__dask_graph__") and X.__dask_graph__() is not None
+
+
+class DaskBlocks(Blocks):
+    """The partitions of a Dask array or data frame. Estimators make it by themselves.
+
+    Parameters
+    ----------
+    X : dask.array.Array of shape (n_samples, n_features) or dask.dataframe.DataFrame
+    """
+
+    def __init__(self, X: Any) -> None:
+        _require_dask()
+        self._X = X
+        self._is_frame = hasattr(X, "columns")
+        if not self._is_frame and (not hasattr(X, "chunks") or X.ndim != 2):
+            raise InvalidInputError(
+                "X is a Dask collection, but neither a data frame nor an array with two dimensions."
+            )
+        self.feature_names = [str(name) for name in X.columns] if self._is_frame else None
+
+    def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
+        """Tasks on the active client; without one, on Dask's own scheduler in this process."""
+        dask = _require_dask()
+        X, columns = self._X, []
+        for name, column in (("sensitive_features", sensitive_features), ("sample_weight", sample_weight)):
+            if self._is_frame and isinstance(column, str):
+                if column not in self._X.columns:
+                    raise InvalidInputError(f"column {column!r} ({name}) is not in X: {', '.join(self._X.columns)}.")
+                X, column = X.drop(columns=[column]), self._X[column]
+            columns.append((name, column))
+        if self._is_frame:
+            self.feature_names = [str(name) for name in X.columns]
+        parts = _partitions(X)
+        sizes = None if self._is_frame or np.isnan(X.shape[0]) else X.chunks[0]
+        aligned = [_aligned(name, column, len(parts), sizes) for name, column in columns]
+        prepare = dask.delayed(_prepared)
+        return DaskRunner([prepare(part, *own) for part, *own in zip(parts, *aligned, strict=True)])
+
+    def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
+        """Partitions are not read here."""
+        raise NotImplementedError
+
+
+@dataclass
+class PreparedBlock(ArrayBlock):
+    """A partition as the tables want it, with its kinds of people. Lives on a worker."""
+
+    kinds: Table | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"plans": {}}  # made where they are needed
+
+    def __sizeof__(self) -> int:
+        held = (self.X, self.weights, self.codes)
+        return sum(array.nbytes for array in held if array is not None) + 5 * len(self.X)
+
+
+def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
+    rows = np.asarray(X)
+    rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+    for name, column in (("sensitive_features", values), ("sample_weight", weights)):
+        if column is not None and len(column) != len(rows):
+            raise InvalidInputError(
+                f"a partition of {name} has {len(column)} rows, but that of X has {len(rows)}. "
+                "Give both the same partitions."
+            )
+    kinds, codes = encode(None if values is None else read_table(values), len(rows))
+    weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
+    return PreparedBlock(rows, None, weights, codes, {}, kinds)
+
+
+def _partitions(X: Any) -> list[Any]:
+    if hasattr(X, "columns"):
+        return list(X.to_delayed())
+    if len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    return list(X.to_delayed().ravel())
+
+
+def _aligned(name: str, column: Any, n_parts: int, sizes: Sequence[int] | None) -> list[Any]:
+    """A column in the partitions of X."""
+    if column is None:
+        return [None] * n_parts
+    if is_dask(column):
+        if hasattr(column, "chunks"):
+            column = column.reshape(-1) if column.ndim == 2 and column.shape[1] == 1 else column
+            if sizes is not None and not np.isnan(column.shape[0]):
+                if column.shape[0] != sum(sizes):
+                    raise InvalidInputError(
+                        f"{name} has {column.shape[0]} rows but X has {sum(sizes)}. Pass one value per row of X."
+                    )
+                column = column.rechunk((tuple(sizes), *column.chunks[1:]))
+        parts = list(column.to_delayed().ravel() if hasattr(column, "chunks") else column.to_delayed())
+        if len(parts) != n_parts:
+            raise InvalidInputError(
+                f"{name} has {len(parts)} partitions but X has {n_parts}. Give both the same partitions."
+            )
+        return parts
+    if sizes is None:
+        raise InvalidInputError(
+            f"{name} is a {type(column).__name__}, but the partitions of X have no known sizes. Pass a Dask array or "
+            "series with the same partitions, or the name of a column of X."
+        )
+    whole = to_column(column, name)
+    if len(whole) != sum(sizes):
+        raise InvalidInputError(f"{name} has {len(whole)} rows but X has {sum(sizes)}. Pass one value per row of X.")
+    return np.split(whole, np.cumsum(sizes)[:-1])
+
+
+class DaskRunner:
+    """Runs functions over delayed partitions.
+
+    The partitions are prepared once and kept on the workers (which spill to disk what does not fit).
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        dask = _require_dask()
+        self._client = _active_client()
+        with _told(self._client):
+            self._parts = list(dask.persist(*parts))
+
+    def run(
+        self, work: Work[Job, Result], job: Job, *, jobs: Sequence[Job] | None = None,
+        tables: Sequence[IntArray] | None = None,
+    ) -> Iterator[Result]:  # fmt: skip
+        """One task per partition; all of them are under way at once."""
+        n_parts = len(self._parts)
+        arguments = (
+            self._parts,
+            [None] * n_parts if tables is None else tables,
+            [job] * n_parts if jobs is None else jobs,
+        )
+        with _told(self._client):
+            if self._client is None:
+                dask = _require_dask()
+                task = dask.delayed(work, pure=False)
+                yield from dask.compute(*(task(*own) for own in zip(*arguments, strict=True)))
+            else:
+                futures_of = sys.modules["distributed"].futures_of
+                blocks = [futures_of(part)[0] for part in self._parts]
+                yield from self._client.gather(self._client.map(work, blocks, *arguments[1:], pure=False))
+
+    def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
+        """They stay with the partitions."""
+
+    def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[IntArray], sizes: Sequence[int]) -> Any:
+        """A Dask array, its parts kept where the partitions are."""
+        dask = _require_dask()
+        array = __import__("dask.array", fromlist=["_"])
+        task = dask.delayed(work, pure=False)
+        parts = [
+            array.from_delayed(task(part, table, job), shape=(size,), dtype=np.int32)
+            for part, table, size in zip(self._parts, tables, sizes, strict=True)
+        ]
+        with _told(self._client):
+            labels = array.concatenate(parts).persist()
+            if self._client is not None:
+                sys.modules["distributed"].wait(labels)
+        return labels
+
+
+class _told:  # noqa: N801 - reads as a word: with _told(client)
+    """Turn what a lost cluster raises into one sentence."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._client is None or error is None or isinstance(error, FairclustError | GeneratorExit):
+            return
+        lost = (OSError, CancelledError, TimeoutError)
+        names = {one.__name__ for one in type(error).__mro__}
+        if isinstance(error, lost) or names & {"KilledWorker", "CommClosedError", "FutureCancelledError"}:
+            where = getattr(getattr(self._client, "scheduler", None), "address", "?")
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise FairclustError(
+                f"the Dask cluster at {where} was lost during the fit ({type(error).__name__}: {first[:200]}). "
+                "Nothing was kept; start the cluster again and fit again."
+            ) from error
+
+
+def _active_client() -> Any:
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return sys.modules["distributed"].default_client()
+    except ValueError:
+        return None
+
+
+def _require_dask() -> Any:
+    try:
+        return __import__("dask")
+    except ImportError as error:
+        raise MissingExtraError("Dask is not installed. Run: pip install 'fairclust[dask]'") from error
+
+
+class DaskParquet(ParquetBlocks):
+    """A Parquet file or data set whose row groups the workers read: they must see the files under the same path."""
+
+    def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
+        """One task per row group; the rows stay with the workers."""
+        load = _require_dask().delayed(_loaded)
+        return DaskRunner([load(block) for block in self.open(sensitive_features, sample_weight)])
+
+
+def _loaded(block: Block) -> PreparedBlock:
+    panels = [panel._replace(X=np.array(panel.X, order="C")) for panel in block.panels(with_groups=True)]
+    X = np.concatenate([panel.X for panel in panels])
+    weights = [panel.weights for panel in panels if panel.weights is not None]
+    kinds, codes = encode(stacked([panel.values for panel in panels if panel.values is not None]), len(X))
+    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, {}, kinds)

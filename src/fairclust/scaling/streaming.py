@@ -1,0 +1,486 @@
+"""K-means from data in blocks: the sweep's question answered by passes over them, a few numbers per block and pass.
+
+No array has a row per point, except a byte with its group. The labels are not kept either: they are argmin(a + price),
+and the pass that counts them also sums the rows by label. So the next centres and what the labels cost there are known
+without another pass, and an outer iteration is two passes: a sweep and a labelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray, IntArray
+from ..errors import InvalidInputError
+from ..groups import Table
+from ..layout import build_layout
+from ..objectives import KMeansObjective
+from ..objectives.kmedian import KMedianObjective, weiszfeld
+from ..people import Cells
+from ..sweep import Answer, HardAnswer, InMemorySweep, State, laplacian, sampled_weights, sampling_steps
+from .runners import Runner
+from .tables import (
+    Collected,
+    Costs,
+    Description,
+    HardJob,
+    MedianJob,
+    SoftJob,
+    Wanted,
+    collect,
+    describe,
+    farthest_rows,
+    hard_tables,
+    labels_of,
+    median_tables,
+    merge_moments,
+    soft_tables,
+)
+from .writing import write_labels
+
+_LARGEST_SAMPLE = 1 << 19  # rows
+_SQUARED_EUCLIDEAN, _EUCLIDEAN = 0, 1
+_MEDIAN_STEPS = 4  # of Weiszfeld's iteration per outer iteration; a sample has brought the medians near
+
+
+@dataclass
+class BlockData:
+    """Data in blocks, once the first pass has described them.
+
+    Attributes
+    ----------
+    runner : Runner
+        Runs functions over the blocks.
+    kinds : Table or None
+        The different kinds of people, a row each. None: no groups were given.
+    places : list of ndarray
+        Per block: its own kinds → kinds of all data.
+    cells : ndarray of shape (n_kinds,)
+        Cell of each kind; all one cell until somebody says otherwise.
+    """
+
+    runner: Runner
+    parts: Sequence[Description]
+    kinds: Table | None
+    places: list[IntArray]
+    cells: IntArray
+    n_cells: int
+    n_threads: int = 1
+    _samples: dict[int, Sample] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def n_samples(self) -> int:
+        """Rows of all blocks."""
+        return sum(part.n_rows for part in self.parts)
+
+    @property
+    def n_features(self) -> int:
+        """Features."""
+        return next(part.n_features for part in self.parts if part.n_rows)
+
+    @cached_property
+    def tables(self) -> list[IntArray]:
+        """Per block: its own kinds → cells."""
+        return [self.cells[place] for place in self.places]
+
+    @cached_property
+    def kind_masses(self) -> FloatArray:
+        """Weight of each kind of people."""
+        masses = np.zeros(len(self.cells))
+        for part, place in zip(self.parts, self.places, strict=True):
+            np.add.at(masses, place, part.masses[: len(place)])
+        return masses
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether there are sample weights."""
+        return any(part.is_weighted for part in self.parts)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 where every block is."""
+        return np.dtype(np.float32 if all(part.dtype == np.float32 for part in self.parts) else np.float64)
+
+    @cached_property
+    def group_masses(self) -> FloatArray:
+        """Weight of each cell."""
+        return self._by_cell([part.masses for part in self.parts]).sum(axis=0)
+
+    @cached_property
+    def group_counts(self) -> IntArray:
+        """Rows of each cell in each block, (n_blocks, n_cells)."""
+        return self._by_cell([part.counts for part in self.parts]).astype(np.int64)
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.group_masses.sum())
+
+    @cached_property
+    def variance(self) -> float:
+        """Mean over the features of their variance."""
+        moments = ((part.mean, part.spread, part.total) for part in self.parts)
+        _, spread, total = reduce(merge_moments, moments)
+        return float(np.mean(spread) / total)
+
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of every feature."""
+        mean, spread, total = reduce(merge_moments, ((part.mean, part.spread, part.total) for part in self.parts))
+        return mean, np.sqrt(spread / total)
+
+    def _by_cell(self, columns: Sequence[AnyArray]) -> FloatArray:
+        result = np.zeros((len(columns), self.n_cells))
+        for i, (column, table) in enumerate(zip(columns, self.tables, strict=True)):
+            np.add.at(result[i], table, column[: len(table)])
+        return result
+
+    def with_cells(self, cells: Cells) -> BlockData:
+        """The same data, with the cell of each kind of people."""
+        return BlockData(self.runner, self.parts, self.kinds, self.places, cells.codes, cells.n_cells, self.n_threads)
+
+    def sample(self, step: int, n_clusters: int, rows: IntArray | None = None) -> Sample:
+        """One row in ``step`` of each cell (0: none), and some rows by number; one pass, kept for the next call."""
+        known = self._samples.get(step)
+        if known is not None and rows is None:
+            return known
+        wanted = np.empty(0, dtype=np.int64) if rows is None else rows
+        first = np.cumsum([0, *(part.n_rows for part in self.parts)])
+        before = np.cumsum(self.group_counts, axis=0) - self.group_counts
+        counts = self.group_counts.sum(axis=0)
+        steps = sampling_steps(counts, n_clusters, step) if step else None
+        jobs = [
+            Wanted(
+                steps,
+                before[i],
+                wanted[(wanted >= first[i]) & (wanted < first[i + 1])] - first[i],
+                self.n_features,
+                self.dtype,
+            )
+            for i in range(len(self.parts))
+        ]
+        found = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
+        sample = Sample.of(found, first)
+        if steps is None:
+            return sample
+        weights = sampled_weights(steps, step, sample.codes, sample.weights, self.group_masses, self.n_samples)
+        self._samples[step] = replace(sample, weights=weights)
+        return self._samples[step]
+
+    def taken(self, rows: IntArray) -> Sample:
+        """The sample that these are the rows of."""
+        return next(sample for sample in self._samples.values() if sample.positions is rows)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows in memory: a stratified sample, and rows that were asked for by number."""
+
+    X: FloatArray
+    codes: IntArray
+    weights: FloatArray | None
+    positions: IntArray
+    rows: FloatArray
+    row_weights: FloatArray | None
+
+    @classmethod
+    def of(cls, parts: Sequence[Collected], first: IntArray) -> Sample:
+        """Put the blocks' rows together."""
+        weights = [part.weights for part in parts if part.weights is not None]
+        row_weights = [part.row_weights for part in parts if part.row_weights is not None]
+        return cls(
+            np.concatenate([part.X for part in parts]),
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate(weights) if weights else None,
+            np.concatenate([part.positions + first[i] for i, part in enumerate(parts)]),
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate(row_weights) if row_weights else None,
+        )
+
+
+def described(runner: Runner, n_threads: int) -> BlockData:
+    """Make the first pass over the blocks."""
+    parts = list(runner.run(describe, None))
+    if not parts or not sum(part.n_rows for part in parts):
+        raise InvalidInputError("X has no rows. Give at least one block with data.")
+    runner.keep_codes([part.codes for part in parts])
+    _check_alike(parts)
+    return _with_all_kinds(runner, parts, n_threads)
+
+
+def _with_all_kinds(runner: Runner, parts: Sequence[Description], n_threads: int) -> BlockData:
+    """Number the kinds of people that occur in any block."""
+    tables = [part.kinds for part in parts if part.kinds is not None]
+    if not tables:
+        nobody_knows = [np.zeros(1, dtype=np.int32) for _ in parts]
+        return BlockData(runner, parts, None, nobody_knows, np.zeros(1, dtype=np.int32), 1, n_threads)
+    seen: dict[tuple[Any, ...], int] = {}
+    places = []
+    for part in parts:
+        people = [] if part.kinds is None else zip(*(column.tolist() for column in part.kinds.columns), strict=True)
+        places.append(np.array([seen.setdefault(kind, len(seen)) for kind in people], dtype=np.int32))
+    columns = zip(*seen, strict=True)
+    kinds = replace(
+        tables[0],
+        columns=tuple(_joined(column, [one.columns[i].dtype for one in tables]) for i, column in enumerate(columns)),
+    )
+    return BlockData(runner, parts, kinds, places, np.zeros(len(seen), dtype=np.int32), 1, n_threads)
+
+
+def _joined(values: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> AnyArray:
+    """A column of the kinds of all blocks, of the blocks' type."""
+    if all(dtype.kind != "O" for dtype in dtypes) and len({dtype.kind for dtype in dtypes}) == 1:
+        return np.array(values, dtype=np.result_type(*dtypes))
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _check_alike(parts: Sequence[Description]) -> None:
+    first, model = 0, next(part for part in parts if part.n_rows)
+    for i, part in enumerate(parts):
+        if not part.n_rows:
+            continue
+        if part.not_finite is not None:
+            raise InvalidInputError(
+                f"X has NaN or infinite values, first in row {first + part.not_finite}. Fill them, or drop these rows."
+            )
+        if part.n_features != model.n_features:
+            raise InvalidInputError(
+                f"block {i} has {part.n_features} features, the blocks before it {model.n_features}."
+            )
+        if (part.kinds is None) != (model.kinds is None):
+            raise InvalidInputError(f"block {i} {'lacks' if part.kinds is None else 'has'} groups, unlike block 0.")
+        first += part.n_rows
+
+
+@dataclass(frozen=True)
+class RuledLabels:
+    """Labels as the rule that makes them, argmin(distance to the centres + price), and what a pass learnt of them.
+
+    Two are equal when the labels of every row are (by a checksum per block).
+    """
+
+    digest: tuple[int, ...]
+    job: HardJob = field(compare=False)
+    cost: float = field(compare=False)
+    sizes: FloatArray = field(compare=False)
+    sums: FloatArray = field(compare=False)
+
+    @property
+    def means(self) -> FloatArray:
+        """Means of the clusters; zero where one is empty."""
+        sizes = self.sizes[:, None]
+        return np.divide(self.sums, sizes, out=np.zeros_like(self.sums), where=sizes > 0)
+
+
+class StreamedSweep:
+    """Answers by a pass over blocks.
+
+    Parameters
+    ----------
+    data : BlockData
+    n_clusters : int
+    labels_to : path or None
+        Where the labels go in the end.
+    """
+
+    def __init__(self, data: BlockData, n_clusters: int, labels_to: Any = None) -> None:
+        self.data = data
+        self.n_clusters = n_clusters
+        self.n_groups = data.n_cells
+        self.n_samples = data.n_samples
+        self.total = data.total
+        self.is_weighted = data.is_weighted
+        self.group_masses = data.group_masses[None]
+        self.n_sweeps = 0
+        self.costs = Costs(_SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_groups)
+        self.labels: RuledLabels | None = None
+        self._labels_to = labels_to
+
+    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
+        """Every step-th row of each group, or fewer where there would be too many."""
+        sample = self.data.sample(self.coarsened(step), self.n_clusters)
+        layout = build_layout(sample.codes, self.n_groups)
+        weights = None if sample.weights is None else layout.to_visiting_order(sample.weights)
+        return InMemorySweep(layout, self.n_clusters, weights, self.data.n_threads), sample.positions
+
+    def coarsened(self, step: int) -> int:
+        """The step of a sample that fits in memory."""
+        return max(step, -(-self.n_samples // _LARGEST_SAMPLE))
+
+    def __call__(self, state: State, *, curvature: bool = False) -> Answer:
+        """Count softmax(−scale·a − pull) by group."""
+        self.n_sweeps += 1
+        job = SoftJob(self.costs, state.scale, _table(state.pull), curvature)
+        found = reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables))
+        return Answer(
+            masses=found.masses.T,
+            cost=found.cost,
+            log_partition=found.log_partition,
+            curvature=laplacian(found.pairs, found.masses, found.sampled) if curvature else None,
+        )
+
+    def ask(self, work: Any, job: Any) -> Any:
+        """One more pass, for what an objective wants to know."""
+        self.n_sweeps += 1
+        return self.data.runner.run(work, job, tables=self.data.tables)
+
+    def soft_sums(self, state: State) -> FloatArray:
+        """Sums of the rows weighted by the soft assignments."""
+        self.n_sweeps += 1
+        job = SoftJob(self.costs, state.scale, _table(state.pull), with_sums=True)
+        return np.asarray(reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables)).sums)
+
+    def assign(self, price: FloatArray) -> HardAnswer:
+        """Count argmin(a + price) by group, and sum the rows by label."""
+        self.n_sweeps += 1
+        job = HardJob(self.costs, _table(price))
+        found = reduce(add, self.data.runner.run(hard_tables, job, tables=self.data.tables))
+        self.labels = RuledLabels(found.digest, job, found.cost, found.masses.sum(axis=0), found.sums)
+        gap = found.gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
+        return HardAnswer(found.masses.T, found.cost, gap)
+
+    def last_labels(self) -> RuledLabels:
+        """The rule behind the last labels."""
+        assert self.labels is not None
+        return self.labels
+
+    def user_labels(self, labels: RuledLabels) -> Any:
+        """One more pass, which writes the labels."""
+        sizes = [part.n_rows for part in self.data.parts]
+        kept = self.data.runner.labels(labels_of, labels.job, self.data.tables, sizes)
+        if kept is not None:
+            return kept
+        parts = self.data.runner.run(labels_of, labels.job, tables=self.data.tables)
+        return write_labels(parts, self.n_samples, self._labels_to)
+
+    def farthest(self, labels: RuledLabels, count: int) -> FloatArray:
+        """Rows that their cluster serves worst, worst first."""
+        found = self.data.runner.run(farthest_rows, (labels.job, count), tables=self.data.tables)
+        remote = sorted((one for part in found for one in part), key=lambda one: -one.distance)
+        return np.array([one.row for one in remote[:count]])
+
+
+class StreamedKMeans:
+    """K-means over blocks; see :class:`fairclust.objectives.KMeansObjective` for the same in memory."""
+
+    def __init__(self, data: BlockData) -> None:
+        self._data = data
+
+    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
+        """Means of the clusters. An empty cluster's centre moves to a row that its own serves badly."""
+        means = labels.means
+        empty = np.flatnonzero(sizes <= 0)
+        if len(empty):
+            remote = sweep.farthest(labels, len(empty))
+            means[empty[: len(remote)]] = remote
+        return np.ascontiguousarray(means, dtype=self._data.dtype)
+
+    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Means weighted by the soft assignments; a pass."""
+        sums = sweep.soft_sums(state)
+        means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
+        return np.ascontiguousarray(means, dtype=self._data.dtype)
+
+    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
+        """Set the centres; return what the labels cost there: nothing has to be read for that."""
+        sweep.costs = Costs(_SQUARED_EUCLIDEAN, parameters, sweep.n_groups)
+        if labels is None:
+            return 0.0
+        # Σ ‖x − c‖² = Σ ‖x − mean‖² + n ‖c − mean‖², at the centres that the labels were made with and here.
+        means = labels.means
+        there, here = (self.lead(at, means, labels.sizes) for at in (labels.job.costs.centers, parameters))
+        return labels.cost - there + here
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
+        return answer.cost - self.lead(old, new, answer.masses.sum(axis=1))
+
+    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
+        """Go on from old to new, and a share of that way farther."""
+        return np.ascontiguousarray(new + reach * (new - old), dtype=self._data.dtype)
+
+    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
+        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
+        return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
+
+    def sampled(self, rows: IntArray) -> KMeansObjective:
+        """K-means on the rows of a sample that the sweep has taken."""
+        sample = self._data.taken(rows)
+        return KMeansObjective(sample.X, sample.weights)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
+        return _movement(old, new, self._data.variance)
+
+    def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
+        """Not asked for: see :meth:`parameters`."""
+        raise AssertionError("labels that are a rule cannot be changed point by point")
+
+
+class StreamedKMedian:
+    """K-median with geometric medians over blocks: distances, not squared. Every step towards the medians is a pass."""
+
+    def __init__(self, data: BlockData) -> None:
+        self._data = data
+        self._own: tuple[FloatArray, float] | None = None  # the last medians, and the sum of distances to them
+
+    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
+        """A few steps from the centres that the labels were made with to the medians: never worse than those."""
+
+        def sums_at(tried: FloatArray, near: FloatArray) -> FloatArray:
+            job = MedianJob(labels.job, tried, near)
+            return np.asarray(reduce(add, sweep.ask(median_tables, job)))
+
+        centers, value = weiszfeld(sums_at, labels.job.costs.centers, sizes, _MEDIAN_STEPS)
+        empty = np.flatnonzero(sizes <= 0)
+        if len(empty):
+            remote = sweep.farthest(labels, len(empty))
+            centers[empty[: len(remote)]] = remote
+        self._own = (centers, value)
+        return centers
+
+    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Not asked for: estimators refuse soft assignments."""
+        raise AssertionError("medians of soft assignments need the rows in memory")
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Not asked for either."""
+        raise AssertionError("medians of soft assignments need the rows in memory")
+
+    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
+        """Set the centres; what the labels cost at their own medians is known from the search for them."""
+        sweep.costs = Costs(_EUCLIDEAN, parameters, sweep.n_groups)
+        if labels is None:
+            return 0.0
+        assert self._own is not None
+        assert self._own[0] is parameters
+        return self._own[1]
+
+    def sampled(self, rows: IntArray) -> KMedianObjective:
+        """K-median on the rows of a sample that the sweep has taken."""
+        sample = self._data.taken(rows)
+        return KMedianObjective(sample.X, "euclidean", "geometric", weights=sample.weights)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features."""
+        return _movement(old, new, self._data.variance)
+
+    def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
+        """Not asked for: see :meth:`parameters`."""
+        raise AssertionError("labels that are a rule cannot be changed point by point")
+
+
+def _movement(old: FloatArray, new: FloatArray, variance: float) -> float:
+    moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
+    return moved / variance if variance > 0 else 0.0
+
+
+def _table(values: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(values.T, dtype=np.float64)

@@ -1,0 +1,415 @@
+"""What one block answers: small tables. Plain functions that can be sent to another process.
+
+Each takes a block, the block's own ``table`` (kind of people in the block → cell of all data) and a job. The rows are
+worked on a panel at a time and the panels' tables are added in order, so an answer depends on the block's rows alone,
+whoever computes it.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._core import kernels
+from .._typing import AnyArray, FloatArray, IntArray
+from ..errors import InvalidInputError
+from ..groups import Table, factorize, find_missing
+from ..layout import BLOCK, Layout, build_layout, every_nth_of_each
+from .blocks import Block
+
+_scratch = threading.local()
+_MOST_KINDS = 100_000
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the first pass finds out about a block."""
+
+    n_rows: int
+    n_features: int
+    dtype: np.dtype[Any]
+    kinds: Table | None  # of people: a row each
+    masses: FloatArray  # by kind
+    counts: IntArray
+    total: float
+    mean: FloatArray
+    spread: FloatArray  # weighted squares about the mean
+    is_weighted: bool
+    not_finite: int | None  # the first such row
+    codes: IntArray | None  # None: they stay where the block is
+
+
+def encode(values: Table | None, n_rows: int) -> tuple[Table | None, IntArray]:
+    """The different kinds of people in one block, and which kind each is, in as few bytes as possible."""
+    if values is None or not n_rows:
+        return None, np.zeros(n_rows, dtype=np.uint8)
+    codes, columns, key = [], [], np.zeros(n_rows, dtype=np.int64)
+    for column in values.columns:
+        names, own = _names_and_codes(column)
+        key = key * len(names) + own
+        codes.append(own)
+        columns.append(names)
+    _, first, kinds = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > _MOST_KINDS:
+        raise InvalidInputError(
+            f"sensitive_features has more than {_MOST_KINDS} different values, or combinations of them, in one block. "
+            "Make a column of a few groups first."
+        )
+    found = tuple(names[own[first]] for names, own in zip(columns, codes, strict=True))
+    small = np.uint8 if len(first) <= 256 else np.uint16 if len(first) <= 65536 else np.int32
+    return replace(values, columns=found), kinds.reshape(-1).astype(small)
+
+
+def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
+    """The values of a column and the code of each row; missing values are None, the last."""
+    absent = find_missing(column)
+    if not absent.any():
+        return factorize(column, "sensitive_features")
+    codes = np.empty(len(column), dtype=np.int32)
+    names, codes[~absent] = factorize(column[~absent], "sensitive_features")
+    codes[absent] = len(names)
+    with_none = np.empty(len(names) + 1, dtype=object)
+    with_none[:-1] = names.tolist()
+    return with_none, codes
+
+
+def describe(block: Block, table: IntArray | None, job: None) -> Description:
+    """Count the rows and groups, and measure the features."""
+    found: list[tuple[Table | None, IntArray]] = []
+    weights, n_rows, bad = [], 0, None
+    dtype: np.dtype[Any] = np.dtype(np.float32)
+    n_features, total = -1, 0.0
+    mean, spread = np.zeros(1), np.zeros(1)
+    for panel in block.panels(with_groups=True):
+        X = panel.X
+        if n_features not in (-1, X.shape[1]):
+            raise InvalidInputError(f"X has {n_features} features in some rows and {X.shape[1]} in others.")
+        n_features = X.shape[1]
+        dtype = dtype if X.dtype == np.float32 else np.dtype(np.float64)
+        finite = np.isfinite(X).all(axis=1)
+        if bad is None and not finite.all():
+            bad = n_rows + int(np.argmin(finite))
+        n_rows += len(X)
+        w = np.ones(len(X)) if panel.weights is None else panel.weights
+        if (w < 0).any() or not np.isfinite(w).all():
+            raise InvalidInputError("sample_weight has negative or missing values. Give weights of at least 0.")
+        mean, spread, total = merge_moments((mean, spread, total), _moments(X, w))
+        if block.codes is None:
+            found.append(encode(panel.values, len(X)))
+        if panel.weights is not None:
+            weights.append(panel.weights)
+    kinds, codes, kept = getattr(block, "kinds", None), block.codes, None
+    if codes is None:
+        kinds, codes = _together(found)
+        kept = codes
+    n_kinds = 1 if kinds is None else kinds.n_rows
+    masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_kinds)
+    counts = np.bincount(codes, minlength=n_kinds)
+    return Description(
+        n_rows, n_features, dtype, kinds, masses.astype(float), counts, total, mean, spread, bool(weights), bad, kept
+    )
+
+
+def _together(parts: list[tuple[Table | None, IntArray]]) -> tuple[Table | None, IntArray]:
+    """Kinds of people of several panels, numbered anew."""
+    tables = [kinds for kinds, _ in parts if kinds is not None]
+    if not tables:
+        return None, np.concatenate([codes for _, codes in parts])
+    every = stacked(tables)
+    assert every is not None
+    kinds, place = encode(every, every.n_rows)
+    ends = np.cumsum([one.n_rows for one in tables])
+    return kinds, np.concatenate(
+        [place[end - one.n_rows : end][codes] for end, one, (_, codes) in zip(ends, tables, parts, strict=True)]
+    )
+
+
+def stacked(tables: list[Table]) -> Table | None:
+    """The rows of several tables below each other; None: there is none."""
+    if not tables:
+        return None
+    columns = zip(*(table.columns for table in tables), strict=True)
+    return replace(tables[0], columns=tuple(np.concatenate(column) for column in columns))
+
+
+def _moments(X: AnyArray, w: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    total = float(w.sum())
+    if total <= 0:
+        return np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0.0
+    exact = X.astype(np.float64)
+    mean = w @ exact / total
+    return mean, w @ (exact - mean) ** 2, total
+
+
+def merge_moments(
+    one: tuple[FloatArray, FloatArray, float], other: tuple[FloatArray, FloatArray, float]
+) -> tuple[FloatArray, FloatArray, float]:
+    """Mean, squares about it and weight of two parts together."""
+    total = one[2] + other[2]
+    if one[2] <= 0 or other[2] <= 0:
+        return other if one[2] <= 0 else one
+    apart = other[0] - one[0]
+    return (
+        one[0] + apart * (other[2] / total),
+        one[1] + other[1] + apart**2 * (one[2] * other[2] / total),
+        total,
+    )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Rows to collect from a block: every so-manieth of each cell, and some by number (within the block)."""
+
+    steps: IntArray | None  # by cell; None: none
+    before: IntArray  # rows of each cell in earlier blocks
+    rows: IntArray
+    n_features: int
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The rows asked for, in the block's order."""
+
+    X: FloatArray
+    codes: IntArray
+    weights: FloatArray | None
+    positions: IntArray  # of the stratified rows, within the block
+    rows: FloatArray  # those asked for by number
+    row_weights: FloatArray | None
+
+
+def collect(block: Block, table: IntArray, job: Wanted) -> Collected:
+    """Collect sample rows."""
+    assert block.codes is not None
+    codes = table[block.codes]
+    positions = np.empty(0, dtype=np.int64)
+    if job.steps is not None:
+        positions = every_nth_of_each(codes, job.steps, job.before)
+    nothing = np.empty((0, job.n_features), dtype=job.dtype)
+    X: list[AnyArray] = [nothing]
+    rows: list[AnyArray] = [nothing]
+    weights: list[FloatArray] = []
+    row_weights: list[FloatArray] = []
+    first = 0
+    for panel in block.panels():
+        last = first + len(panel.X)
+        for wanted, found, found_weights in ((positions, X, weights), (job.rows, rows, row_weights)):
+            here = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, last)] - first
+            found.append(panel.X[here].astype(job.dtype, copy=False))
+            if panel.weights is not None:
+                found_weights.append(panel.weights[here])
+        first = last
+    return Collected(
+        np.concatenate(X), codes[positions].astype(np.int32), np.concatenate(weights) if weights else None, positions,
+        np.concatenate(rows), np.concatenate(row_weights) if row_weights else None,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Which point costs: distances to these centres."""
+
+    metric: int
+    centers: FloatArray
+    n_cells: int
+
+
+@dataclass(frozen=True)
+class SoftJob:
+    """A sweep: softmax(−scale·a − pull)."""
+
+    costs: Costs
+    scale: float
+    pull: FloatArray  # (cells, clusters)
+    with_curvature: bool = False
+    with_sums: bool = False
+
+
+@dataclass(frozen=True)
+class SoftTables:
+    """What a sweep over some rows tells; tables of several blocks add up."""
+
+    masses: FloatArray
+    cost: float
+    log_partition: float
+    pairs: FloatArray
+    sampled: FloatArray
+    sums: FloatArray | float = 0.0
+
+    def __add__(self, other: SoftTables) -> SoftTables:
+        return SoftTables(
+            self.masses + other.masses, self.cost + other.cost, self.log_partition + other.log_partition,
+            self.pairs + other.pairs, self.sampled + other.sampled, self.sums + other.sums,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A panel with its point costs."""
+
+    X: FloatArray
+    layout: Layout
+    plan: Any
+    excess: FloatArray
+    weights: FloatArray | None
+    base_cost: float
+
+
+def _filled(block: Block, table: IntArray, costs: Costs) -> Iterator[_Filled]:
+    """Distances of a block's rows to the centres, a panel at a time, in a buffer that is used again."""
+    assert block.codes is not None
+    first, n_clusters = 0, len(costs.centers)
+    for panel in block.panels():
+        codes = table[block.codes[first : first + len(panel.X)]]
+        X = np.asarray(panel.X, dtype=costs.centers.dtype)
+        X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
+        layout, plan = _plan(block, first, codes, costs.n_cells)
+        weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
+        excess = _buffer(layout.n_blocks, n_clusters)
+        base_cost, _ = kernels.distances(plan, costs.metric, X, costs.centers, None, weights, excess, 1)
+        yield _Filled(X, layout, plan, excess, weights, base_cost)
+        first += len(panel.X)
+
+
+def _plan(block: Block, first: int, codes: IntArray, n_cells: int) -> tuple[Layout, Any]:
+    """Where the points of a panel lie; the same in every pass, and so kept where there is room."""
+    known = None if block.plans is None else block.plans.get((first, n_cells))
+    if known is not None:
+        return known
+    layout = build_layout(codes, n_cells)
+    plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+    if block.plans is not None:
+        block.plans[first, n_cells] = (layout, plan)
+    return layout, plan
+
+
+def _buffer(n_blocks: int, n_clusters: int) -> FloatArray:
+    """Room for a panel's costs, one per thread: fresh memory for each panel would cost more than filling it."""
+    room: FloatArray | None = getattr(_scratch, "room", None)
+    if room is None or room.size < n_blocks * n_clusters * BLOCK:
+        room = _scratch.room = np.empty(n_blocks * n_clusters * BLOCK, dtype=np.float32)
+    return room[: n_blocks * n_clusters * BLOCK].reshape(n_blocks, n_clusters, BLOCK)
+
+
+def soft_tables(block: Block, table: IntArray, job: SoftJob) -> SoftTables:
+    """Count the soft assignments of a block."""
+    n_clusters, n_cells = len(job.costs.centers), job.costs.n_cells
+    # Curvature is counted over all points: those of a sample would depend on how the data are cut into blocks.
+    stride = np.ones(n_cells, dtype=np.int64) if job.with_curvature else None
+    n_pairs = n_cells if job.with_curvature else 0
+    answer = SoftTables(
+        np.zeros((n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_pairs, n_clusters, n_clusters)), np.zeros(n_cells)
+    )
+    for panel in _filled(block, table, job.costs):
+        masses, cost, log_partition, pairs, sampled = kernels.sweep(
+            panel.plan, panel.excess, panel.weights, job.scale, job.pull, stride, 1
+        )
+        sums = 0.0
+        if job.with_sums:
+            sums = kernels.soft_sums(
+                panel.plan, panel.excess, np.ascontiguousarray(panel.X), panel.weights, job.scale, job.pull, 1
+            )
+        answer += SoftTables(
+            masses, panel.base_cost + cost, log_partition - job.scale * panel.base_cost, pairs, sampled, sums
+        )
+    return answer
+
+
+@dataclass(frozen=True)
+class HardJob:
+    """Labels argmin(a + price)."""
+
+    costs: Costs
+    price: FloatArray  # (cells, clusters)
+
+
+@dataclass(frozen=True)
+class HardTables:
+    """What the labels of some rows tell; tables of several blocks add up, digests are strung together."""
+
+    masses: FloatArray
+    cost: float
+    gap: float
+    sums: FloatArray
+    digest: tuple[int, ...]
+
+    def __add__(self, other: HardTables) -> HardTables:
+        return HardTables(
+            self.masses + other.masses, self.cost + other.cost, self.gap + other.gap, self.sums + other.sums,
+            self.digest + other.digest,
+        )  # fmt: skip
+
+
+def hard_tables(block: Block, table: IntArray, job: HardJob) -> HardTables:
+    """Count the labels of a block, and sum its rows by label."""
+    n_clusters, n_features = job.costs.centers.shape
+    answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_features)), ())
+    digest = 0
+    for panel in _filled(block, table, job.costs):
+        labels = np.empty(len(panel.X), dtype=np.int32)
+        masses, cost, gap = kernels.assign(panel.plan, panel.excess, panel.weights, job.price, labels, None, 1)
+        sums = kernels.label_sums(panel.plan, panel.X, labels, panel.weights, n_clusters, 1)
+        digest = zlib.crc32(labels.tobytes(), digest)
+        answer += HardTables(masses, panel.base_cost + cost, gap, sums, ())
+    return HardTables(answer.masses, answer.cost, answer.gap, answer.sums, (digest,))
+
+
+def labels_of(block: Block, table: IntArray, job: HardJob) -> IntArray:
+    """The labels of a block, in the user's order."""
+    found = [np.empty(0, dtype=np.int32)]
+    for panel in _filled(block, table, job.costs):
+        labels = np.empty(len(panel.X), dtype=np.int32)
+        kernels.assign(panel.plan, panel.excess, panel.weights, job.price, labels, None, 1)
+        found.append(panel.layout.to_user_order(labels))
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class MedianJob:
+    """A step of Weiszfeld's iteration for the labels of a rule."""
+
+    labels: HardJob
+    tried: FloatArray
+    near: FloatArray
+
+
+def median_tables(block: Block, table: IntArray, job: MedianJob) -> FloatArray:
+    """What the step needs, by label; see the kernel ``median_sums``."""
+    n_clusters, n_features = job.tried.shape
+    sums = np.zeros((n_clusters, n_features + 3))
+    for panel in _filled(block, table, job.labels.costs):
+        labels = np.empty(len(panel.X), dtype=np.int32)
+        kernels.assign(panel.plan, panel.excess, panel.weights, job.labels.price, labels, None, 1)
+        X = np.ascontiguousarray(panel.X)
+        sums += kernels.median_sums(panel.plan, X, job.tried, job.near, labels, panel.weights, 1)
+    return sums
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A row far from its centre."""
+
+    distance: float
+    row: FloatArray
+
+
+def farthest_rows(block: Block, table: IntArray, job: tuple[HardJob, int]) -> list[Remote]:
+    """The rows that their cluster serves worst, as many as asked for, worst first."""
+    hard, count = job
+    found: list[Remote] = []
+    for panel in _filled(block, table, hard.costs):
+        labels = np.empty(len(panel.X), dtype=np.int32)
+        kernels.assign(panel.plan, panel.excess, panel.weights, hard.price, labels, None, 1)
+        X = panel.X[panel.layout.order]
+        distance = ((X.astype(np.float64) - hard.costs.centers[labels]) ** 2).sum(axis=1)
+        if panel.weights is not None:
+            distance[panel.weights == 0] = -1.0
+        worst = np.argsort(-distance, kind="stable")[:count]
+        found += [Remote(float(distance[i]), X[i].copy()) for i in worst if distance[i] >= 0]
+    return sorted(found, key=lambda one: -one.distance)[:count]

@@ -1,0 +1,280 @@
+"""Data beyond memory: the same fit from memory maps, Parquet files and blocks; what can go wrong with files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from fairclust import FairclustError, FairKMeans, FairKMedian, fairness_path
+from fairclust.layout import every_nth_of_each
+from fairclust.scaling import ArrayBlocks, MemmapBlocks, ParquetBlocks
+from fairclust.scaling.blocks import PANEL
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+BLOCK = 9_000  # rows: neither a divisor of the data's, nor of a panel
+
+
+@pytest.fixture(scope="module")
+def people():
+    """70,000 rows, so that a sample is fitted first; three groups, each small enough for exact curvature in memory."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(6, 5)) * 2
+    blob = rng.integers(6, size=70_000)
+    X = (centers[blob] + rng.normal(size=(70_000, 5))).astype(np.float32)
+    lean = rng.dirichlet(np.ones(3) * 2, size=6)
+    groups = np.array(["ant", "bee", "cat"])[(rng.random(70_000)[:, None] > lean[blob].cumsum(axis=1)).sum(axis=1)]
+    return X, groups
+
+
+def model(**options):
+    return FairKMeans(**({"n_clusters": 6, "fairness_weight": 5000.0, "random_state": 0} | options))
+
+
+def cut(X, *columns, rows=BLOCK):
+    return [tuple(part[i : i + rows] for part in (X, *columns)) for i in range(0, len(X), rows)]
+
+
+def write_parquet(path, X, groups, rows=BLOCK, **more):
+    table = pa.table({f"x{m}": X[:, m] for m in range(X.shape[1])} | {"kind": groups} | more)
+    pq.write_table(table, path, row_group_size=rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(people, tmp_path_factory):
+    """The same data in every way they can be given, with the same blocks."""
+    X, groups = people
+    place = tmp_path_factory.mktemp("scaling")
+    np.save(place / "x.npy", X)
+    many = place / "many"
+    many.mkdir()
+    for i, (part, own) in enumerate(cut(X, groups, rows=3 * BLOCK)):
+        write_parquet(many / f"part-{i}.parquet", part, own)
+    sources = {
+        "blocks": (ArrayBlocks(cut(X, groups)), None),
+        "function": (ArrayBlocks(lambda: iter(cut(X, groups))), None),
+        "memmap": (MemmapBlocks(place / "x.npy", block_rows=BLOCK), groups),
+        "parquet": (ParquetBlocks(write_parquet(place / "x.parquet", X, groups)), "kind"),
+        "dataset": (ParquetBlocks(many), "kind"),
+    }
+    return {name: model().fit(source, sensitive_features=given) for name, (source, given) in sources.items()}
+
+
+@pytest.mark.parametrize("name", ["function", "memmap", "parquet", "dataset"])
+def test_the_same_blocks_give_the_same_fit_bit_for_bit(fitted, name):
+    one, other = fitted["blocks"], fitted[name]
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+    np.testing.assert_array_equal(one.prices_, other.prices_)
+    assert one.energy_ == other.energy_
+
+
+def test_the_number_of_threads_changes_nothing(people, fitted):
+    alone = model(n_jobs=1).fit(ArrayBlocks(cut(*people)))
+    np.testing.assert_array_equal(alone.labels_, fitted["blocks"].labels_)
+    assert alone.energy_ == fitted["blocks"].energy_
+
+
+@pytest.mark.parametrize("rows", [1_000, PANEL, 70_000])
+def test_other_blocks_have_the_same_energy(people, fitted, rows):
+    other = model().fit(ArrayBlocks(cut(*people, rows=rows)))
+    assert other.energy_ == pytest.approx(fitted["blocks"].energy_, rel=1e-6)
+
+
+def test_a_fit_in_memory_has_the_same_energy(people, fitted):
+    X, groups = people
+    in_memory = model().fit(X, sensitive_features=groups)
+    assert fitted["blocks"].energy_ == pytest.approx(in_memory.energy_, rel=1e-6)
+    assert np.mean(in_memory.labels_ != fitted["blocks"].labels_) < 1e-3
+
+
+def test_figures_of_a_streamed_fit_are_those_of_its_labels(people, fitted):
+    X, groups = people
+    found = fitted["parquet"]
+    means = np.array([X[found.labels_ == k].astype(float).mean(axis=0) for k in range(6)])
+    assert found.objective_ == pytest.approx(((X - means[found.labels_]) ** 2).sum(dtype=float), rel=1e-6)
+    shares = np.array([[np.mean(groups[found.labels_ == k] == name) for name in found.group_names_] for k in range(6)])
+    np.testing.assert_allclose(found.proportions_, shares)
+    assert (np.diff(found.energy_history_) < 0).all()
+    np.testing.assert_array_equal(fitted["memmap"].predict(X, sensitive_features=groups), found.labels_)
+    assert found.feature_names_in_.tolist() == [f"x{m}" for m in range(5)]
+
+
+def test_a_goal_is_met_from_blocks(people):
+    X, groups = people
+    found = FairKMeans(6, max_fairness_error=0.005, random_state=0).fit(ArrayBlocks(cut(X, groups)))
+    in_memory = FairKMeans(6, max_fairness_error=0.005, random_state=0).fit(X, sensitive_features=groups)
+    assert found.fairness_goal_met_
+    assert found.max_fairness_error_ <= 0.005
+    assert found.objective_ == pytest.approx(in_memory.objective_, rel=1e-2)
+
+
+def test_plain_clustering_from_blocks_is_as_good_as_in_memory(people):
+    X, _ = people
+    found = model(fairness_weight=0.0).fit(ArrayBlocks(cut(X)))
+    assert found.objective_ == pytest.approx(model(fairness_weight=0.0).fit(X).objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("options", [{"solver": "bound", "max_iter": 3}, {"assignments": "soft", "max_iter": 5}])
+def test_every_solver_and_soft_assignments_work_from_blocks(people, options):
+    X, groups = (part[:3000] for part in people)
+    streamed = model(fairness_weight=300.0, **options).fit(ArrayBlocks(cut(X, groups, rows=700)))
+    in_memory = model(fairness_weight=300.0, **options).fit(X, sensitive_features=groups)
+    assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_rows", [6_000, 70_000])
+def test_medians_from_blocks_are_those_in_memory(people, n_rows):
+    X, groups = (part[:n_rows] for part in people)
+    options = {"center": "geometric", "fairness_weight": n_rows / 40, "random_state": 0}
+    in_memory = FairKMedian(4, **options).fit(X, sensitive_features=groups)
+    streamed = FairKMedian(4, **options).fit(ArrayBlocks(cut(X, groups, rows=1700)))
+    assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-4)
+    assert (np.diff(streamed.energy_history_) < 0).all()
+    distances = np.linalg.norm(X - streamed.cluster_centers_[streamed.labels_], axis=1)
+    assert streamed.objective_ == pytest.approx(distances.sum(dtype=float), rel=1e-4)
+
+
+def test_weights_count_as_repeated_rows(people):
+    X, groups = (part[:4000] for part in people)
+    times = np.random.default_rng(1).integers(0, 3, len(X))
+    weighted = model(fairness_weight=300.0, init=X[:6]).fit(ArrayBlocks(cut(X, groups, times.astype(float), rows=900)))
+    twice = np.repeat(np.arange(len(X)), times)
+    repeated = model(fairness_weight=300.0, init=X[:6]).fit(ArrayBlocks(cut(X[twice], groups[twice], rows=900)))
+    assert weighted.energy_ == pytest.approx(repeated.energy_, rel=1e-6)
+
+
+def test_an_empty_cluster_gets_a_far_row(people):
+    X, groups = (part[:2000] for part in people)
+    start = np.concatenate((X[:5], np.full((1, 5), 1e4, dtype=np.float32)))
+    found = model(fairness_weight=10.0, init=start).fit(ArrayBlocks(cut(X, groups, rows=300)))
+    assert (np.bincount(found.labels_, minlength=6) > 0).all()
+
+
+@pytest.mark.parametrize("step", [1, 3, 16])
+def test_a_sample_of_the_parts_is_the_sample_of_the_whole(step):
+    codes = np.random.default_rng(step).integers(4, size=1000)
+    whole = every_nth_of_each(codes, np.full(4, step))
+    taken, before = [], np.zeros(4, dtype=int)
+    for first in range(0, 1000, 170):
+        part = codes[first : first + 170]
+        taken.append(every_nth_of_each(part, np.full(4, step), before) + first)
+        before += np.bincount(part, minlength=4)
+    np.testing.assert_array_equal(np.concatenate(taken), whole)
+    counts = np.bincount(codes[whole], minlength=4)
+    np.testing.assert_array_equal(counts, -(-np.bincount(codes, minlength=4) // step))
+
+
+# --- labels on disk ---------------------------------------------------------------------------------------------------
+
+
+def test_labels_go_to_a_memory_map_or_a_parquet_file(people, tmp_path):
+    X, groups = (part[:5000] for part in people)
+    options = {"fairness_weight": 300.0}
+    expected = model(**options).fit(ArrayBlocks(cut(X, groups, rows=800))).labels_
+    mapped = model(**options).fit(ArrayBlocks(cut(X, groups, rows=800), labels_to=tmp_path / "l.npy")).labels_
+    assert isinstance(mapped, np.memmap)
+    np.testing.assert_array_equal(mapped, expected)
+    place = model(**options).fit(ArrayBlocks(cut(X, groups, rows=800), labels_to=tmp_path / "l.parquet")).labels_
+    np.testing.assert_array_equal(pq.read_table(place)["cluster"].to_numpy(), expected)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["l.npy", "l.parquet"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit on the size of files")
+@pytest.mark.parametrize("name", ["l.npy", "l.parquet"])
+def test_a_full_disk_leaves_no_labels_and_one_sentence(name, tmp_path):
+    """A process that may write no file beyond 4 kB: to it, the disk is full."""
+    script = f"""
+        import resource, signal
+        import numpy as np
+        from fairclust import FairclustError, FairKMeans
+        from fairclust.scaling import ArrayBlocks
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        X = np.random.default_rng(0).normal(size=(20000, 2))
+        blocks = ArrayBlocks([X[:9000], X[9000:]], labels_to={str(tmp_path / name)!r})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        try:
+            FairKMeans(3, random_state=0).fit(blocks)
+        except FairclustError as error:
+            print(error)
+    """
+    told = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120, check=True
+    ).stdout
+    assert "could not be written" in told
+    assert os.strerror(errno.EFBIG) in told
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what can be wrong ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(people):
+    return tuple(part[:4000] for part in people)
+
+
+def test_a_damaged_parquet_file_is_named_and_leaves_no_labels(small, tmp_path):
+    file = write_parquet(tmp_path / "x.parquet", *small, rows=1000)
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 3 : len(raw) // 3 + 4000] = os.urandom(4000)
+    file.write_bytes(raw)
+    with pytest.raises(FairclustError, match=r"x\.parquet is damaged or is not a Parquet file|NaN or infinite"):
+        model().fit(ParquetBlocks(file, labels_to=tmp_path / "l.npy"), sensitive_features="kind")
+    assert not (tmp_path / "l.npy").exists()
+
+
+def test_a_truncated_parquet_file_is_named(small, tmp_path):
+    file = write_parquet(tmp_path / "x.parquet", *small)
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(FairclustError, match=r"x\.parquet is damaged or is not a Parquet file"):
+        model().fit(ParquetBlocks(file), sensitive_features="kind")
+
+
+def test_an_unknown_column_is_named(small, tmp_path):
+    file = write_parquet(tmp_path / "x.parquet", *small)
+    with pytest.raises(ValueError, match=r"column 'knid' .* is not in x\.parquet"):
+        model().fit(ParquetBlocks(file), sensitive_features="knid")
+    with pytest.raises(ValueError, match=r"column 'kind' of x\.parquet holds string, not numbers"):
+        model().fit(ParquetBlocks(file, columns=["x0", "kind"]))
+
+
+def test_missing_values_are_named_by_row_or_column(small, tmp_path):
+    X, groups = small
+    X = X.copy()
+    X[2345, 1] = np.nan
+    with pytest.raises(ValueError, match="first in row 2345"):
+        model().fit(ArrayBlocks(cut(X, groups, rows=1000)))
+    file = write_parquet(tmp_path / "x.parquet", *small, age=pa.array([None] + [1.0] * 3999))
+    with pytest.raises(ValueError, match=r"column 'age' of x\.parquet has 1 missing values"):
+        model().fit(ParquetBlocks(file), sensitive_features="kind")
+
+
+def test_columns_of_the_wrong_length_are_refused(small):
+    X, groups = small
+    with pytest.raises(ValueError, match="sensitive_features ends at row 3999, but X goes on to row 4000"):
+        model().fit(MemmapBlocks(X), sensitive_features=groups[:-1])
+    with pytest.raises(ValueError, match="sensitive_features has 4001 rows but X has 4000"):
+        model().fit(MemmapBlocks(X), sensitive_features=[*groups, "ant"])
+
+
+def test_what_needs_all_rows_in_memory_says_so(small):
+    X, groups = small
+    with pytest.raises(ValueError, match="max_fairness_error=0 asks for exact counts"):
+        FairKMeans(3, max_fairness_error=0).fit(MemmapBlocks(X), sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"FairKMedian\(center='medoid'.* needs X in memory.*center='geometric'"):
+        FairKMedian(3).fit(MemmapBlocks(X), sensitive_features=groups)
+    with pytest.raises(ValueError, match="can be gone through only once"):
+        ArrayBlocks(iter([X]))
+    with pytest.raises(ValueError, match=r"labels_to='labels\.txt', but a name that ends in"):
+        MemmapBlocks(X, labels_to="labels.txt")
+    with pytest.raises(ValueError, match="fairness_path needs X in memory"):
+        fairness_path(FairKMeans(3), MemmapBlocks(X), sensitive_features=groups)

@@ -1,0 +1,205 @@
+"""Dask, with real processes and a real scheduler: the same answer, even when a worker dies; errors in one sentence."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from fairclust import FairclustError, FairKMeans
+from fairclust.scaling import ArrayBlocks
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+# Dask's own shutdown is noisy, and not what is tested here.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Sending large graph:UserWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+BLOCK = 2_500
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(3)
+    blob = rng.integers(4, size=12_000)
+    X = (rng.normal(size=(4, 3))[blob] * 3 + rng.normal(size=(12_000, 3))).astype(np.float32)
+    groups = np.where(rng.random(12_000) < np.array([0.2, 0.4, 0.6, 0.8])[blob], "F", "M")
+    return X, groups
+
+
+def model(**options):
+    return FairKMeans(**({"n_clusters": 4, "fairness_weight": 2000.0, "random_state": 0} | options))
+
+
+@pytest.fixture(scope="module")
+def expected(people):
+    X, groups = people
+    return model().fit(ArrayBlocks([(X[i : i + BLOCK], groups[i : i + BLOCK]) for i in range(0, len(X), BLOCK)]))
+
+
+def as_dask(X, groups):
+    return da.from_array(X, chunks=(BLOCK, -1)), da.from_array(groups, chunks=BLOCK)
+
+
+def assert_same(found, expected):
+    np.testing.assert_array_equal(found.labels_.compute(), expected.labels_)
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert found.energy_ == expected.energy_
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        yield client
+
+
+def test_dask_arrays_need_no_cluster(people, expected):
+    X, groups = as_dask(*people)
+    assert_same(model().fit(X, sensitive_features=groups), expected)
+
+
+def test_two_processes_give_the_labels_of_one_bit_for_bit(people, expected, client):
+    X, groups = as_dask(*people)
+    found = model().fit(X, sensitive_features=groups)
+    assert isinstance(found.labels_, da.Array)
+    assert found.labels_.chunks == (X.chunks[0],)
+    assert_same(found, expected)
+
+
+def test_threads_of_one_process_give_the_same_labels(people, expected):
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster),
+    ):
+        X, groups = as_dask(*people)
+        assert_same(model().fit(X, sensitive_features=groups), expected)
+
+
+def test_groups_may_be_in_memory_and_columns_in_chunks(people, expected, client):
+    X, groups = people
+    assert_same(model().fit(da.from_array(X, chunks=(BLOCK, 2)), sensitive_features=groups), expected)
+
+
+def test_data_frames_are_read_by_partition(people, expected, client):
+    X, groups = people
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sex=groups, w=1.0)
+    parts = dd.from_map(lambda first: frame.iloc[first : first + BLOCK], range(0, len(X), BLOCK), meta=frame.iloc[:0])
+    named = model().fit(parts.drop(columns="w"), sensitive_features="sex")
+    assert_same(named, expected)
+    assert named.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert_same(model().fit(parts[["a", "b", "c"]], sensitive_features=parts["sex"]), expected)
+    weighted = model().fit(parts, sensitive_features="sex", sample_weight="w")
+    assert weighted.energy_ == pytest.approx(expected.energy_, rel=1e-6)
+
+
+def test_an_empty_partition_is_no_matter(people, expected, client):
+    X, groups = people
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sex=groups)
+    starts = [0, 0, *range(BLOCK, len(X), BLOCK)]
+    sizes = [0, *[BLOCK] * (len(starts) - 1)]
+    parts = dd.from_map(lambda first, size: frame.iloc[first : first + size], starts, sizes, meta=frame.iloc[:0])
+    found = model().fit(parts, sensitive_features="sex")
+    np.testing.assert_array_equal(found.labels_.compute(), expected.labels_)
+
+
+def test_wrong_input_is_told_as_in_memory(people, client):
+    X, groups = as_dask(*people)
+    with pytest.raises(ValueError, match="sensitive_features has 11999 rows but X has 12000"):
+        model().fit(X, sensitive_features=groups[:-1])
+    bad = people[0].copy()
+    bad[7000, 1] = np.inf
+    with pytest.raises(ValueError, match="first in row 7000"):
+        model().fit(da.from_array(bad, chunks=(BLOCK, -1)), sensitive_features=groups)
+
+
+def on_pass(client, number, act, monkeypatch):
+    """Call ``act`` when so many passes have been handed to the cluster, while their tasks are under way."""
+    passes, hand_out = [], client.map
+
+    def handing_out(*args, **kwargs):
+        futures = hand_out(*args, **kwargs)
+        passes.append(len(futures))
+        if len(passes) == number:
+            act()
+        return futures
+
+    monkeypatch.setattr(client, "map", handing_out)
+    return passes
+
+
+def test_a_worker_killed_during_a_fit_changes_nothing(people, expected, client, monkeypatch):
+    victims = sorted(info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values())
+    passes = on_pass(client, 5, lambda: os.kill(victims[0], signal.SIGKILL), monkeypatch)
+    X, groups = as_dask(*people)
+    found = model().fit(X, sensitive_features=groups)
+    assert len(passes) > 5
+    assert_same(found, expected)
+    deadline = time.monotonic() + 30
+    while victims[0] in (now := client.run(os.getpid).values()) or len(now) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_lost_scheduler_is_one_sentence(people, monkeypatch, tmp_path):
+    file = tmp_path / "scheduler.json"
+    where = ["--scheduler-file", str(file)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    run = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", *where]
+    scheduler = subprocess.Popen(run, **quiet)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--no-nanny", "--nthreads", "1", *where,
+         "--death-timeout", "20"],
+        **quiet,
+    )  # fmt: skip
+    try:
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.comm.retry.count": 0}),
+            distributed.Client(scheduler_file=str(file), timeout=60) as client,
+        ):
+            client.wait_for_workers(1, timeout=60)
+            on_pass(client, 4, scheduler.kill, monkeypatch)
+            X, groups = as_dask(*people)
+            began = time.monotonic()
+            with pytest.raises(FairclustError, match=r"the Dask cluster at .* was lost during the fit"):
+                model().fit(X, sensitive_features=groups)
+            assert time.monotonic() - began < 60
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+
+
+def test_a_partition_answers_with_a_few_kilobytes(people, client, monkeypatch):
+    sizes = []
+    gather = client.gather
+
+    def gathering(futures):
+        found = gather(futures)
+        sizes.extend(len(pickle.dumps(one)) for one in found if type(one).__name__ in ("SoftTables", "HardTables"))
+        return found
+
+    monkeypatch.setattr(client, "gather", gathering)
+    X, groups = as_dask(*people)
+    model(max_iter=2).fit(X, sensitive_features=groups)
+    assert len(sizes) >= 5 * 4
+    assert max(sizes) < 4096
