@@ -27,7 +27,8 @@ LAYERS = {
     7: ["sizes"],
     8: ["estimators"],
     9: ["path", "baselines", "report", "plotting"],
-    10: ["cli"],
+    10: ["reproduce"],
+    11: ["cli"],
 }
 DATASETS = "datasets"  # generators and loaders: nothing of the method may need them
 LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names}

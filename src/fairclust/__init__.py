@@ -1,6 +1,6 @@
 """fairclust: clusters whose demographic make-up matches a target, at the least cost in clustering quality."""
 
-from . import datasets, graphs, metrics
+from . import baselines, datasets, graphs, metrics
 from .audit import AuditReport, audit
 from .errors import FairclustError, FairclustWarning, FairnessGoalMissed
 from .estimators import FairKMeans, FairKMedian, FairNCut
@@ -19,6 +19,7 @@ __all__ = [
     "FairnessPath",
     "__version__",
     "audit",
+    "baselines",
     "datasets",
     "fairness_path",
     "graphs",

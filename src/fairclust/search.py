@@ -29,6 +29,7 @@ _AIM = 0.97  # of the goal, so that the last fit does not end just outside
 _STEP = 4.0  # largest factor by which a weight changes in a round
 _POWER = 0.8
 _SLOWING = 0.6
+_HASTE = 1.5
 _SLOWEST = 0.15
 _SMALLEST_WEIGHT = 1e-3  # of the natural weight: below this a cluster is as good as free
 _CORRECTIONS = 16
@@ -254,17 +255,18 @@ def _follow(problem: Problem, goal: Goal, tried: _Tried, n_iter: int) -> _Tried:
     closest, stale = tried, 0
     pace, last_growth = np.ones_like(tried.weights), np.ones_like(tried.weights)
     least = _SMALLEST_WEIGHT * float(tried.weights.max())
-    for _ in range(_MOST_ROUNDS):
+    for n_left in reversed(range(_MOST_ROUNDS)):
         is_best = tried.is_met and (best is None or tried.result.objective < best.result.objective)
         is_clear = best is None or tried.result.objective < (1.0 - _CLEAR_GAIN) * best.result.objective
         stale = 0 if is_best and is_clear else stale + 1
         best = tried if is_best else best
         closest = tried if tried.worst < closest.worst else closest
-        if best is not None and stale >= _PATIENCE:
+        if (best is not None and stale >= _PATIENCE) or not n_left:
             break
         growth = _growth(goal, tried.result)
-        # A weight that turns round went too far: it takes smaller steps from then on.
-        pace = np.where((growth > 1) == (last_growth > 1), pace, np.maximum(pace * _SLOWING, _SLOWEST))
+        # A weight that turns round went too far: it takes smaller steps, and longer ones again while it goes on.
+        goes_on = (growth > 1) == (last_growth > 1)
+        pace = np.clip(pace * np.where(goes_on, _HASTE, _SLOWING), _SLOWEST, 1.0)
         last_growth = growth
         weights = np.maximum(tried.weights * growth**pace, least)
         tried = _try(problem, goal, weights, tried.result.parameters, tried.result, n_iter)

@@ -22,7 +22,13 @@ _TOLERANCE = 1e-4
 
 
 def embedding(
-    level: Level, n_vectors: int, fairness: Representation | None, random_state: np.random.RandomState
+    level: Level,
+    n_vectors: int,
+    fairness: Representation | None,
+    random_state: np.random.RandomState,
+    *,
+    normalized: bool = True,
+    tolerance: float = _TOLERANCE,
 ) -> FloatArray:
     """Rows whose K-means clusters cut little: the leading eigenvectors, divided by √d.
 
@@ -35,6 +41,10 @@ def embedding(
         Wanted shares: the fair embedding. None: the plain one.
     random_state : RandomState
         Where Lanczos starts.
+    normalized : bool, default=True
+        False: the eigenvectors of D − W with the smallest eigenvalues, for a cut by the number of points.
+    tolerance : float
+        Relative accuracy of the eigenvalues.
 
     Returns
     -------
@@ -42,15 +52,21 @@ def embedding(
         Rows of isolated nodes are 0.
     """
     degree = level.graph.degree
-    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    scale = sparse.diags_array(root)
-    # The spectrum is in [−1, 1]; one is added, so that what the constraints remove (0) is not among the largest.
-    matrix = scale @ level.graph.matrix.astype(np.float64) @ scale + sparse.diags_array((degree > 0).astype(float))
+    affinity = level.graph.matrix.astype(np.float64)
+    if normalized:
+        root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+        scale = sparse.diags_array(root)
+        # The spectrum is in [−1, 1]; one is added, so that what the constraints remove (0) is not among the largest.
+        matrix = scale @ affinity @ scale + sparse.diags_array((degree > 0).astype(float))
+    else:
+        root = np.ones_like(degree)
+        # The spectrum of D − W is in [0, 2 max d]: turned round, its beginning comes last.
+        matrix = affinity + sparse.diags_array(2.0 * degree.max() - degree)
     constraints = None
     if fairness is not None:
         unfair = fairness.imbalance(level.node_masses(fairness.membership)) * root[:, None]
         constraints = _basis(unfair) if unfair.shape[1] else None
-    vectors = _leading(matrix, constraints, n_vectors, random_state)
+    vectors = _leading(matrix, constraints, n_vectors, random_state, tolerance)
     return vectors * root[:, None]
 
 
@@ -89,6 +105,7 @@ def _leading(
     constraints: FloatArray | None,
     n_vectors: int,
     random_state: np.random.RandomState,
+    tolerance: float,
 ) -> FloatArray:
     """Eigenvectors of the largest eigenvalues at right angles to the constraints, (n_nodes, ≤ n_vectors)."""
     n_nodes = matrix.shape[0]
@@ -104,7 +121,7 @@ def _leading(
         return vectors[:, ::-1][:, :n_vectors]
     operator = LinearOperator((n_nodes, n_nodes), matvec=lambda x: project(matrix @ project(x)), dtype=np.float64)
     try:
-        _, vectors = eigsh(operator, n_vectors, which="LA", v0=start, tol=_TOLERANCE, ncv=max(3 * n_vectors, 20))
+        _, vectors = eigsh(operator, n_vectors, which="LA", v0=start, tol=tolerance, ncv=max(3 * n_vectors, 20))
     except ArpackNoConvergence as error:  # what did converge is a start as well
         vectors = error.eigenvectors
         if not vectors.shape[1]:

@@ -13,6 +13,7 @@ from .columns import Grouping
 from .demo import run_demo
 from .fit import Method, Source, Wanted, run_fit
 from .pathing import run_path
+from .reproducing import run_reproduce
 from .screen import guarded, say
 from .streaming import Streaming
 from .summary import parse_bins, parse_target
@@ -254,3 +255,26 @@ def audit(
         delimiter=delimiter,
         encoding=encoding,
     )
+
+
+@app.command()
+@guarded
+def reproduce(
+    what: Annotated[
+        str, typer.Argument(help="table1 (K-median), table2 (K-means), table3 (Ncut), figures or all.", metavar="WHAT")
+    ] = "all",
+    out: Annotated[
+        Path, typer.Option("--out", help="Directory for the results; what is there already is used again.")
+    ] = Path("reproduction"),
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="Where the real data are, or are downloaded to.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The synthetic sets only: under a minute, no network.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(help="Seeds of ours and of the paper's algorithm.")] = 3,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")] = False,
+    debug: Debug = False,
+) -> None:
+    """The paper's tables and figures from real data, ours beside the paper's and the rivals'."""
+    run_reproduce(what, out, data_dir, quick=quick, seeds=seeds, fresh=fresh)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from .. import checks
 from .._core import is_compiled
@@ -107,7 +108,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         problem, population, starts = self._problem(X, sensitive_features, sample_weight)
         aim = self._aim(problem, population.attributes)
         # Prices are solved for in small systems: more BLAS threads than one only wait for each other.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
             fit, self.polished_ = self._polish(problem, aim, fit)
         self._store(problem, population.attributes, fit)
@@ -480,7 +481,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
                 sizes = np.ones(len(used))
             if (sizes > 0).all():
                 aim = self._fairness_aim(problem, attributes)
-                with threadpool_limits(limits=1, user_api="blas"):
+                with _blas().limit(limits=1, user_api="blas"):
                     fit = aim.fit(problem, centers[used])
                 sizes = fit.result.masses.sum(axis=1)
                 if (sizes > 0).all():
@@ -583,6 +584,12 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
                 "the nearest centre."
             )
         return replace(cells, membership=cells.membership * cells.is_known[:, None])
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries of this process: found once, as looking takes as long as a small fit."""
+    return ThreadpoolController()
 
 
 def _print_iteration(n_iter: int, energy: float) -> None:

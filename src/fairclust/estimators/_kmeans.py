@@ -69,7 +69,7 @@ class FairKMeans(PrototypeClusterer):
     n_init : "auto" or int, default="auto"
         Number of starts; the best is kept. "auto": 1 for k-means++ and arrays, 10 for "random" and callables. With
         more than one start and 4096 rows or more they are raced: four times as many candidates are fitted on a tenth
-        of the rows, and the best third of ``n_init`` goes on to all rows.
+        of the rows, the best ``n_init`` that ended in different places on a third, the best third of those on all.
     max_iter : int, default=300
         Most outer iterations per start.
     tol : float, default=1e-4

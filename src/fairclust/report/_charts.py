@@ -79,7 +79,12 @@ def cost_chart(rows: Rows) -> Any:
     order = [row["what"] for row in rows]
     base = alt.Chart(alt.Data(values=rows)).encode(
         y=alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=200)),
-        x=alt.X("value:Q", title="clustering objective (lower is tighter)", scale=alt.Scale(zero=True)),
+        x=alt.X(
+            "value:Q",
+            title="clustering objective (lower is tighter)",
+            scale=alt.Scale(zero=True),
+            axis=alt.Axis(tickCount=6),
+        ),
     )
     bars = base.mark_bar(color="#7f9fc9", height={"band": 0.7})
     labels = base.mark_text(align="right", dx=-6, color="#101418").encode(text=alt.Text("shown:N"))

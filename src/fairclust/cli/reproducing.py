@@ -1,0 +1,54 @@
+"""``fairclust reproduce``: the paper's tables and figures, from real data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from ..errors import InvalidInputError
+from ..reproduce import WHAT, reproduce
+from .screen import note, say
+from .summary import listed
+
+
+def run_reproduce(what: str, out: Path, data_dir: Path | None, *, quick: bool, seeds: int, fresh: bool) -> None:
+    """Run, telling each result as it comes; what is interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    what : str
+        One of the tables, "figures" or "all".
+    out : Path
+        Directory for the results.
+    data_dir : Path or None
+        Where the real data are, or are downloaded to.
+    quick : bool
+        The synthetic sets only.
+    seeds : int
+        Number of seeds.
+    fresh : bool
+        Whether to compute again what is there already.
+    """
+    if what not in WHAT:
+        raise InvalidInputError(f"{what!r} is not something to reproduce. Choose one of {listed(WHAT)}.")
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError(f"--out {out} is a file. Name a directory.")
+    if data_dir is not None and not data_dir.is_dir():
+        raise InvalidInputError(f"--data-dir {data_dir} is not a directory.")
+    if seeds < 1:
+        raise InvalidInputError(f"--seeds {seeds}, but a whole number of at least 1 is needed.")
+    try:
+        outcome = reproduce(
+            what, out, data_dir=data_dir, quick=quick, n_seeds=seeds, fresh=fresh, tell=lambda line: note(line)
+        )
+    except KeyboardInterrupt:
+        note(f"Stopped. What is done is kept in {out}: the same command goes on from there.", style="red")
+        raise typer.Exit(130) from None
+    for remark in outcome.remarks:
+        note(f"Note: {remark}", style="yellow")
+    say(f"Results: {outcome.page}", style="bold")
+    say(
+        f"{outcome.n_computed} results computed, {outcome.n_reused} taken from an earlier run, "
+        f"{outcome.seconds:.0f} s. Tables are also there as CSV, figures as PNG and SVG."
+    )
