@@ -276,6 +276,7 @@ def run_dask(n_rows: int, repeats: int) -> list[str]:
                     began = time.perf_counter()
                     fits[name] = FairKMeans(**setting).fit(data[0], sensitive_features=data[1])
                     times[name].append(time.perf_counter() - began)
+                    print(f"{weight} {name} {times[name][-1]:.1f} s", file=sys.stderr, flush=True)
             ratio = statistics.median(d / m for d, m in zip(times["dask"], times["memory"], strict=True))
             rows.append(
                 f"| {weight} | {min(times['memory']):.2f} | {min(times['dask']):.2f} | {ratio:.2f} | "
