@@ -2,7 +2,8 @@
 
 Run from the root of the repository:
 
-``python -m benchmarks.scaling parquet --rows 25000000 --dir /some/big/disk`` (writes 2.5 GB there once), and
+``python -m benchmarks.scaling parquet --rows 25000000 --dir /some/big/disk`` (writes 2.5 GB there once),
+``python -m benchmarks.scaling passes --dir /some/big/disk`` (single passes over that file), and
 ``python -m benchmarks.scaling dask``. Each writes its section of ``benchmarks/results/scaling.md``.
 """
 
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,9 @@ import numpy as np
 
 from fairclust import FairKMeans, datasets
 from fairclust.datasets._census_like import CENSUS_ROWS
-from fairclust.scaling import ParquetBlocks
-from fairclust.scaling.streaming import StreamedSweep
+from fairclust.people import encode_people
+from fairclust.scaling import ParquetBlocks, StreamedSweep, open_blocks
+from fairclust.sweep import State
 
 RESULTS = Path(__file__).parent / "results" / "scaling.md"
 _GROUP = 1 << 20  # rows per row group, pyarrow's default
@@ -118,6 +121,50 @@ def fit_in_this_process(path: Path, n_threads: int, weight: Any) -> dict[str, An
         "goal met": model.fairness_goal_met_,
         "stop": str(model.stop_reason_),
     }
+
+
+def evict(path: Path) -> None:
+    """Drop the file from the page cache: data larger than memory are not there either."""
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def run_passes(path: Path, n_threads: int, repeats: int) -> list[str]:
+    """One pass of either kind against reading alone, in turn, with the file in the page cache and without."""
+    data = open_blocks(ParquetBlocks(path), "sex", None, n_threads)
+    data = data.with_cells(encode_people(data.kinds, weights=data.kind_masses).cells)
+    sweep = StreamedSweep(data, 20)
+    sweep.costs = replace(sweep.costs, centers=data.sample(0, 20, np.arange(20) * (data.n_samples // 20)).rows)
+    price = np.zeros((20, data.n_cells))
+    gap = sweep.assign(price).gap
+    cool = State(1.0 / (0.05 * gap), price)
+    works: dict[str, Callable[[], object]] = {
+        "reading the bytes": lambda: read_bytes(path),
+        "decoding with pyarrow, 1 thread": lambda: decode(path, 1),
+        f"decoding with pyarrow, {n_threads} threads": lambda: decode(path, n_threads),
+        "a soft pass": lambda: sweep(cool, curvature=True),
+        "a hard pass": lambda: sweep.assign(price),
+    }
+    lines = [f"{n_threads} threads; median of {repeats}, in turn.", ""]
+    for place, is_cold in (("in the page cache", False), ("not in the page cache", True)):
+        found: dict[str, list[dict[str, float]]] = {name: [] for name in works}
+        for _ in range(repeats):
+            for name, work in works.items():
+                if is_cold:
+                    evict(path)
+                found[name].append(timed(work))
+        middle = {
+            name: {clock: statistics.median(one[clock] for one in times) for clock in ("wall", "cpu")}
+            for name, times in found.items()
+        }
+        lines += [f"| file {place} | wall s | processor s |", "|---|---|---|"]
+        lines += [f"| {name} | {one['wall']:.2f} | {one['cpu']:.2f} |" for name, one in middle.items()]
+        lines.append("")
+        for name in ("a soft pass", "a hard pass"):
+            ratios = [f"{middle[name]['wall'] / middle[raw]['wall']:.2f} × {raw}" for raw in list(works)[:3]]
+            lines.append(f"- {name}, wall: {', '.join(ratios)}")
+        lines.append("")
+    return lines
 
 
 def run_parquet(n_rows: int, place: Path, n_threads: int, weight: Any) -> list[str]:
@@ -229,6 +276,7 @@ def run_dask(n_rows: int, repeats: int) -> list[str]:
                     began = time.perf_counter()
                     fits[name] = FairKMeans(**setting).fit(data[0], sensitive_features=data[1])
                     times[name].append(time.perf_counter() - began)
+                    print(f"{weight} {name} {times[name][-1]:.1f} s", file=sys.stderr, flush=True)
             ratio = statistics.median(d / m for d, m in zip(times["dask"], times["memory"], strict=True))
             rows.append(
                 f"| {weight} | {min(times['memory']):.2f} | {min(times['dask']):.2f} | {ratio:.2f} | "
@@ -269,7 +317,7 @@ def write_section(title: str, lines: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["parquet", "dask", "child"])
+    parser.add_argument("what", choices=["parquet", "passes", "dask", "child"])
     parser.add_argument("--rows", type=int)
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--file", type=Path)
@@ -283,6 +331,9 @@ def main() -> None:
     elif wanted.what == "parquet":
         n_rows = wanted.rows or 25_000_000
         write_section("Parquet", run_parquet(n_rows, wanted.dir, wanted.threads, weight))
+    elif wanted.what == "passes":
+        path = wanted.dir / f"people-{wanted.rows or 25_000_000}.parquet"
+        write_section("Passes", run_passes(path, wanted.threads, wanted.repeats))
     else:
         write_section("Dask", run_dask(wanted.rows or CENSUS_ROWS, wanted.repeats))
 

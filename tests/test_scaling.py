@@ -11,9 +11,10 @@ import textwrap
 import numpy as np
 import pytest
 
+from cases import KERNELS
 from fairclust import FairclustError, FairKMeans, FairKMedian, fairness_path
-from fairclust.layout import every_nth_of_each
-from fairclust.scaling import ArrayBlocks, MemmapBlocks, ParquetBlocks
+from fairclust.layout import build_layout, every_nth_of_each
+from fairclust.scaling import ArrayBlocks, DaskParquet, MemmapBlocks, ParquetBlocks, as_blocks, sources
 from fairclust.scaling.blocks import PANEL
 
 pa = pytest.importorskip("pyarrow")
@@ -278,3 +279,55 @@ def test_what_needs_all_rows_in_memory_says_so(small):
         MemmapBlocks(X, labels_to="labels.txt")
     with pytest.raises(ValueError, match="fairness_path needs X in memory"):
         fairness_path(FairKMeans(3), MemmapBlocks(X), sensitive_features=groups)
+
+
+def test_missing_extras_are_named(small, tmp_path, monkeypatch):
+    file = write_parquet(tmp_path / "x.parquet", *small)
+    for name in ("pyarrow", "pyarrow.parquet", "pyarrow.types"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"pip install 'fairclust\[parquet\]'"):
+        model().fit(ParquetBlocks(file), sensitive_features="kind")
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(ImportError, match=r"pip install 'fairclust\[dask\]'"):
+        model().fit(DaskParquet(tmp_path), sensitive_features="kind")
+
+
+def test_a_memory_map_that_does_not_fit_is_streamed_by_itself(small, tmp_path, monkeypatch):
+    X, groups = small
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert as_blocks(mapped, 6) is None
+    monkeypatch.setattr(sources, "free_memory", lambda: 100_000.0)
+    assert isinstance(as_blocks(mapped, 6), MemmapBlocks)
+    found = model(fairness_weight=300.0).fit(mapped, sensitive_features=groups)
+    expected = model(fairness_weight=300.0).fit(MemmapBlocks(X), sensitive_features=groups)
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+
+
+def test_several_attributes_and_missing_groups_are_those_of_a_fit_in_memory(small, tmp_path):
+    X, groups = small
+    rng = np.random.default_rng(5)
+    size = rng.choice(np.array(["small", "large", None], dtype=object), len(X), p=[0.5, 0.45, 0.05])
+    columns = {"kind": groups, "size": size}
+    options = {"fairness_weight": 300.0, "missing_groups": "own"}
+    in_memory = model(**options).fit(X, sensitive_features=columns)
+    file = write_parquet(tmp_path / "x.parquet", X, groups, rows=900, size=pa.array(size.tolist()))
+    streamed = model(**options).fit(ParquetBlocks(file), sensitive_features=["kind", "size"])
+    assert streamed.group_names_.tolist() == in_memory.group_names_.tolist()
+    np.testing.assert_allclose(streamed.target_proportions_, in_memory.target_proportions_)
+    assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_kernels_take_features_in_either_order(kernels, small):
+    X, groups = small
+    layout = build_layout((groups == "bee").astype(np.int32), 2)
+    plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+    labels = np.arange(len(X), dtype=np.int32) % 3
+    found = []
+    for stored in (X, np.asfortranarray(X)):
+        excess = np.zeros((layout.n_blocks, 3, 64), dtype=np.float32)
+        sums = kernels.distances(plan, 0, stored, X[:3].copy(), labels, None, excess, 1)
+        found.append((excess, np.array(sums), kernels.label_sums(plan, stored, labels, None, 3, 1)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
