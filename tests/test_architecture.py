@@ -17,7 +17,7 @@ PACKAGE = Path(fairclust.__file__).parent
 
 # A module may import from layers above it in this table (a lower number), and from its own package.
 LAYERS = {
-    0: ["errors", "_typing"],
+    0: ["errors", "_typing", "files"],
     1: ["checks", "groups", "layout", "fairness", "_core", "graphs"],  # input; where points lie; the K×J world; kernels
     2: ["sweep", "goals", "people", "seeding", "multilevel"],  # the question; what may be asked for; who is asked
     3: ["solvers", "objectives", "metrics", "spectral"],  # see no point; see the points

@@ -18,8 +18,8 @@ import pytest
 
 from fairclust import FairKMeans, fairness_path
 from fairclust.cli import main, objectives
+from fairclust.files import atomic
 from fairclust.metrics import fairness_error
-from fairclust.report._files import atomic
 
 polars = pytest.importorskip("polars", reason="the command line needs the extra 'cli'")
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")

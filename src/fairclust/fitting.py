@@ -67,6 +67,11 @@ class FitResult:
     n_sweeps: int = 0
     stop_reason: StopReason = StopReason.MAX_ITER
 
+    @property
+    def warm_state(self) -> State | None:
+        """Prices for a similar fit to start from; None where there are none, after plain clustering."""
+        return self.state if self.state.pull.any() else None
+
 
 def fit_once(
     objective: Objective,

@@ -239,7 +239,7 @@ def _follow(problem: Problem, weights: FloatArray, start: FloatArray) -> Iterato
     brief = replace(problem, settings=replace(problem.settings, max_iter=_BRIEF))
     last: FitResult | None = None
     for weight in weights:
-        state = last.state if last is not None and last.state.pull.any() else None
+        state = None if last is None else last.warm_state
         parameters = start if last is None else last.parameters
         if coarse is None or weight == 0:
             found = problem.fit(float(weight), parameters, state)

@@ -218,8 +218,7 @@ def search_cost(problem: Problem, most_increase: float, start: FloatArray) -> We
     weight = problem.natural_weight(plain.result.parameters)
     last = plain.result
     for _ in range(14):
-        state = last.state if last.state.pull.any() else None
-        tried = problem.fit(weight, last.parameters, state)
+        tried = problem.fit(weight, last.parameters, last.warm_state)
         if tried.result.objective <= limit:
             low, last = weight, tried.result
             best = tried if problem.error(tried.result) < problem.error(best.result) else best
@@ -321,7 +320,7 @@ def _try(
     last: FitResult | None,
     max_iter: int | None = None,
 ) -> _Tried:
-    state = last.state if last is not None and last.state.pull.any() else None
+    state = None if last is None else last.warm_state
     settings = problem.settings if max_iter is None else replace(problem.settings, max_iter=max_iter)
     result = problem.fit_weights(weights, parameters, state, settings)
     return _Tried(weights, result, float(goal.ratio(result.masses).max()))

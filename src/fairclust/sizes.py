@@ -123,8 +123,7 @@ def _search_sizes(problem: Problem, bounds: SizeBounds, weight: float, start: Fl
             break
         growth = np.clip(ratio, 1.0, _STEP)
         weights[:, -1] = np.where(ratio > 1.0, np.maximum(weights[:, -1] * growth, natural), weights[:, -1])
-        state = result.state if result.state.pull.any() else None
-        result = problem.fit_weights(weights, result.parameters, state)
+        result = problem.fit_weights(weights, result.parameters, result.warm_state)
     return WeightedFit(result, weights, problem.sweep.n_sweeps - n_before)
 
 

@@ -30,6 +30,11 @@ class Memberships:
     table: AnyArray
     names: AnyArray
 
+    @classmethod
+    def of(cls, groups: Groups) -> Memberships:
+        """One group for each point."""
+        return cls(groups.codes[:, None] == np.arange(groups.n_groups), groups.names)
+
     @property
     def n_groups(self) -> int:
         """Number of groups."""
@@ -74,8 +79,7 @@ def encode_memberships(sensitive_features: Any, n_samples: int) -> Memberships:
         if len(empty):
             raise InvalidInputError(f"sensitive_features has no member in column {empty[0]}. Leave the column out.")
         return Memberships(table, np.arange(table.shape[1]))
-    groups = encode_column(sensitive_features, n_samples)
-    return Memberships(groups.codes[:, None] == np.arange(groups.n_groups), groups.names)
+    return Memberships.of(encode_column(sensitive_features, n_samples))
 
 
 def encode_two_groups(sensitive_features: Any, n_samples: int, method: str) -> Groups:

@@ -123,7 +123,7 @@ class Fairlets(Baseline):
             value = radius(point_costs(X, joined.centers, objective), joined.labels)
         else:
             value = best_centers(X, joined.labels, self.n_clusters, objective).value
-        members = Memberships(groups.codes[:, None] == np.arange(groups.n_groups), groups.names)
+        members = Memberships.of(groups)
         self._store_scores(joined.labels, members, value)
         return self
 

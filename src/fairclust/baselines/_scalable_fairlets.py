@@ -109,7 +109,7 @@ class ScalableFairlets(Baseline):
         joined = join(X, self.fairlets_, self.n_clusters, "kmedian", n_init, random_state)
         self.cluster_centers_ = joined.centers
         value = best_centers(X, joined.labels, self.n_clusters, "kmedian").value
-        members = Memberships(groups.codes[:, None] == np.arange(groups.n_groups), groups.names)
+        members = Memberships.of(groups)
         self._store_scores(joined.labels, members, value)
         return self
 

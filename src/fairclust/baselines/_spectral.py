@@ -133,7 +133,7 @@ class FairSpectral(Baseline):
             means = KMeans(min(n_clusters, _n_distinct(self.embedding_)), n_init=n_init, random_state=random_state)
             labels = means.fit(self.embedding_).labels_
         self.affinity_matrix_ = W
-        members = Memberships(groups.codes[:, None] == np.arange(groups.n_groups), groups.names)
+        members = Memberships.of(groups)
         self._store_scores(labels, members, ncut_objective(W, labels))
         return self
 

@@ -303,12 +303,7 @@ def _tell(fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str
             f"against {fitted.plain_audit.max_fairness_error:.4g}."
         )
     say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
-    seconds = fitted.stages.seconds
-    memory = peak_memory_mb()
-    say(
-        f"Time: {', '.join(f'{name} {value:.1f} s' for name, value in seconds.items())}."
-        + (f" Peak memory: {memory:.0f} MB." if memory is not None else "")
-    )
+    say(fitted.stages.in_words)
     for name, path in written.items():
         say(f"{'Labels' if name == 'out' else 'Report'}: {path}", style="bold")
     if not written:

@@ -164,11 +164,7 @@ def _tell(path: FairnessPath, goal: float, stages: Stages, written: dict[str, st
     else:
         weight = path.fairness_weights[chosen]
         say(f"← the smallest weight with a fairness error of at most {goal:g} in every cluster: λ = {weight:.4g}.")
-    memory = peak_memory_mb()
-    say(
-        f"Time: {', '.join(f'{name} {value:.1f} s' for name, value in stages.seconds.items())}."
-        + (f" Peak memory: {memory:.0f} MB." if memory is not None else "")
-    )
+    say(stages.in_words)
     for name, file in written.items():
         say(f"{'Table' if name == 'out' else 'Explorer'}: {file}", style="bold")
     if not written:

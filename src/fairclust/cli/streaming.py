@@ -242,7 +242,6 @@ def _tell(
     wanted: Any,
     stages: Stages,
 ) -> None:
-    memory = peak_memory_mb()
     if wanted.json:
         print_json(
             {
@@ -261,17 +260,14 @@ def _tell(
                 "stop_reason": str(model.stop_reason_),
                 "audit": audits_as_json(audit),
                 "seconds": stages.seconds,
-                "peak_memory_mb": memory,
+                "peak_memory_mb": peak_memory_mb(),
                 "written": {} if wanted.out is None else {"out": str(wanted.out)},
             }
         )
         return
     show_audits(audit, f"{model.n_clusters} clusters, fair K-means")
     say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
-    say(
-        f"Time: {', '.join(f'{name} {value:.1f} s' for name, value in stages.seconds.items())}."
-        + (f" Peak memory: {memory:.0f} MB." if memory is not None else "")
-    )
+    say(stages.in_words)
     if wanted.out is not None:
         say(f"Labels: {wanted.out}", style="bold")
     else:

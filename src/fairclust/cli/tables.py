@@ -15,7 +15,7 @@ from pathlib import Path
 import polars
 
 from ..errors import FairclustError, InvalidInputError
-from ..report._files import atomic
+from ..files import atomic
 
 _HEAD = 1 << 18  # bytes looked at to learn how a text file is written
 _DELIMITERS = (",", ";", "\t", "|")

@@ -35,6 +35,14 @@ class Stages:
             finally:
                 self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
+    @property
+    def in_words(self) -> str:
+        """Seconds by stage and the peak memory, as a sentence."""
+        memory = peak_memory_mb()
+        return f"Time: {', '.join(f'{name} {value:.1f} s' for name, value in self.seconds.items())}." + (
+            f" Peak memory: {memory:.0f} MB." if memory is not None else ""
+        )
+
 
 class Stage:
     """One stage that is running."""

@@ -199,16 +199,20 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         labels: IntArray = self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).labels_
         return labels
 
-    def _problem(
-        self, X: Any, sensitive_features: Any, sample_weight: Any
-    ) -> tuple[Problem, Population, list[FloatArray]]:
-        """Check everything, then put the parts together: the problem, its groups, and where to start."""
+    def _checked(self) -> tuple[Solver, Settings, int]:
+        """Check the parameters that need no data: solver, settings and number of starts."""
         checks.check_goals(
             self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
         )
         if self.polish not in (True, False, "auto"):
             raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
-        solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
+        return self._solver(), self._settings(), self._n_starts()
+
+    def _problem(
+        self, X: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[Problem, Population, list[FloatArray]]:
+        """Check everything, then put the parts together: the problem, its groups, and where to start."""
+        solver, settings, n_starts = self._checked()
         blocks = as_blocks(X, self.n_clusters)
         if blocks is not None:
             return self._streamed_problem(blocks, sensitive_features, sample_weight, solver, settings)

@@ -251,12 +251,7 @@ class FairNCut(FairClusterer):
         self, X: Any, sensitive_features: Any, sample_weight: Any
     ) -> tuple[Problem, Population, list[FloatArray]]:
         """Check everything, build the graph, then put the parts together."""
-        checks.check_goals(
-            self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
-        )
-        if self.polish not in (True, False, "auto"):
-            raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
-        solver, settings, n_starts = self._solver(), self._settings(), self._n_starts()
+        solver, settings, n_starts = self._checked()
         is_graph = checks.check_choice("affinity", self.affinity, ("nearest_neighbors", "precomputed")) == "precomputed"
         n_neighbors = checks.check_count("n_neighbors", self.n_neighbors)
         if hasattr(X, "is_directed"):

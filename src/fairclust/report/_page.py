@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInputError, MissingExtraError
-from ._files import atomic
+from ..files import atomic
 
 _LONGEST_NAME = 80
 # The page forbids itself the network: nothing outside this file is ever asked for.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import __version__, checks
 from ..errors import MissingExtraError
-from ..report._files import atomic
+from ..files import atomic
 from . import figures, tables
 from .drawing import draw_all
 from .paper import TABLES

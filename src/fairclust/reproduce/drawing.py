@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingExtraError
-from ..report._files import atomic
+from ..files import atomic
 from .figures import TITLES, Drawn
 
 # Okabe and Ito's palette.

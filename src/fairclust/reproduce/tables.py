@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataUnavailableError
-from ..report._files import atomic
+from ..files import atomic
 from . import methods
 from .data import Source, sources
 from .paper import CENSUS_ROWS, TABLES, Figure, Row, Table

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 
 from .._typing import IntArray
 from ..errors import FairclustError
+from ..files import atomic
 from .blocks import require_pyarrow
 
 
@@ -47,22 +46,12 @@ def _write_parquet(parts: Iterable[IntArray], path: Path) -> None:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Hand out a temporary name beside ``path``; the file gets its own name at the end, and only then."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=path.absolute().parent)
-    os.close(handle)
-    temporary = Path(name)
+    """Do as :func:`atomic` does; what the system complains about becomes one sentence."""
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
+        with atomic(path) as temporary:
+            yield temporary
     except OSError as error:
         if isinstance(error, FairclustError):
             raise
         reason = error.strerror or str(error)
         raise FairclustError(f"{path} could not be written: {reason}. Nothing was left there.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
