@@ -13,8 +13,9 @@ import pytest
 
 from cases import KERNELS
 from fairclust import FairclustError, FairKMeans, FairKMedian, fairness_path
+from fairclust.datasets import make_census_like
 from fairclust.layout import build_layout, every_nth_of_each
-from fairclust.scaling import ArrayBlocks, DaskParquet, MemmapBlocks, ParquetBlocks, as_blocks, sources
+from fairclust.scaling import ArrayBlocks, DaskParquet, MemmapBlocks, ParquetBlocks, as_blocks, memory
 from fairclust.scaling.blocks import PANEL
 
 pa = pytest.importorskip("pyarrow")
@@ -95,6 +96,21 @@ def test_a_fit_in_memory_has_the_same_energy(people, fitted):
     in_memory = model().fit(X, sensitive_features=groups)
     assert fitted["blocks"].energy_ == pytest.approx(in_memory.energy_, rel=1e-6)
     assert np.mean(in_memory.labels_ != fitted["blocks"].labels_) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"fairness_weight": 0.0}, {"n_init": 2}, {"fairness_weight": "auto", "max_fairness_error": 0.005}],
+    ids=["weight", "plain", "starts", "goal"],
+)  # fmt: skip
+def test_many_rows_have_the_same_energy_as_in_memory(options):
+    """Enough rows that curvature and starts are taken from samples: from the same ones, whoever answers."""
+    data = make_census_like(200_000, random_state=0)
+    X, groups = data.data, data.sensitive_features
+    options = {"n_clusters": 8, "fairness_weight": 40_000.0} | options
+    in_memory = model(**options).fit(X, sensitive_features=groups)
+    streamed = model(**options).fit(ArrayBlocks(cut(X, groups, rows=30_000)))
+    assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-6)
+    assert np.mean(in_memory.labels_ != streamed.labels_) < 1e-3
 
 
 def test_figures_of_a_streamed_fit_are_those_of_its_labels(people, fitted):
@@ -297,7 +313,7 @@ def test_a_memory_map_that_does_not_fit_is_streamed_by_itself(small, tmp_path, m
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert as_blocks(mapped, 6) is None
-    monkeypatch.setattr(sources, "free_memory", lambda: 100_000.0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 100_000.0)
     assert isinstance(as_blocks(mapped, 6), MemmapBlocks)
     found = model(fairness_weight=300.0).fit(mapped, sensitive_features=groups)
     expected = model(fairness_weight=300.0).fit(MemmapBlocks(X), sensitive_features=groups)

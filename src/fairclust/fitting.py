@@ -193,8 +193,7 @@ def _move(
 
 def sampling_step(sweep: DataSweep, solver: Solver, settings: Settings) -> int:
     """A sample for the first iterations takes every so-manieth point; below 2, there are too few points to gain."""
-    is_plain = sweep.n_groups == 1 and isinstance(sweep, InMemorySweep)
-    if is_plain or solver.rests_on_energy or settings.assignments != "hard":
+    if sweep.n_groups == 1 or solver.rests_on_energy or settings.assignments != "hard":
         return 1
     return min(_COARSEST, sweep.n_samples // _SMALLEST_SAMPLE)
 
@@ -211,8 +210,8 @@ def fit_coarse_to_fine(
 ) -> FitResult:
     """Fit something easier first, where there is such a thing, and go on from its parameters and prices.
 
-    Where there are many points, that is a sample: early iterations then cost a sixteenth. (Plain clustering of points
-    in memory is fitted on all of them from the first iteration.) Where the parameters come from a discrete set, it is
+    Where there are many points, that is a sample: early iterations then cost a sixteenth. (Plain clustering is
+    fitted on all points from the first iteration.) Where the parameters come from a discrete set, it is
     the relaxed objective, of a sample if there are many points.
     """
     coarse = _fit_coarse(objective, sweep, fairness, weight, solver, parameters, settings, state)
@@ -240,7 +239,7 @@ def _fit_coarse(
     relaxed = objective.relaxed() if isinstance(objective, Relaxed) else None
     easier = objective if relaxed is None else relaxed
     step = sampling_step(sweep, solver, settings)
-    if step >= 2 and (relaxed is not None or weight.any() or not isinstance(sweep, InMemorySweep)):
+    if step >= 2 and (relaxed is not None or weight.any()):
         sample, rows = sweep.sampled(step)
         share = sample.total / sweep.total
         longer = replace(settings, tol=settings.tol * _COARSE_TOL, reach=_REACH)

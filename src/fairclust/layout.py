@@ -59,7 +59,16 @@ class Layout:
     @cached_property
     def cells(self) -> IntArray:
         """Cell of each point, in visiting order."""
-        return np.repeat(self.chunk_cell, np.add.reduceat(self.size, self.chunk[:-1]))
+        return np.repeat(self.chunk_cell, self._chunk_sizes)
+
+    @cached_property
+    def cell_counts(self) -> IntArray:
+        """Points of each cell."""
+        return np.bincount(self.chunk_cell, weights=self._chunk_sizes, minlength=self.n_cells).astype(np.int64)
+
+    @property
+    def _chunk_sizes(self) -> IntArray:
+        return np.add.reduceat(self.size, self.chunk[:-1])
 
     def to_visiting_order(self, values: AnyArray) -> AnyArray:
         """Rows in the user's order → rows in visiting order."""

@@ -22,8 +22,9 @@ def starting_centers(
     init: Init,
     random_state: np.random.RandomState,
     weights: FloatArray | None,
-) -> FloatArray:
-    """Centres to start from.
+    n_starts: int = 1,
+) -> list[FloatArray]:
+    """Centres to start from, several times.
 
     Parameters
     ----------
@@ -33,27 +34,33 @@ def starting_centers(
         A callable is called as ``init(X, n_clusters, random_state=random_state)``, as in scikit-learn.
     random_state : RandomState
     weights : ndarray of shape (n_samples,) or None
+    n_starts : int
+        All of them are chosen from one sample of the rows, where there are many.
 
     Returns
     -------
-    centers : ndarray of shape (n_clusters, n_features), of X's type
+    starts : list of ndarray of shape (n_clusters, n_features), of X's type
     """
-    if callable(init):
-        centers = np.asarray(init(X, n_clusters, random_state=random_state))
-        return _as_centers(centers, X, n_clusters)
-    if not isinstance(init, str):
-        return _as_centers(np.asarray(init), X, n_clusters)
-    if init not in ("k-means++", "random"):
+    if isinstance(init, str) and init not in ("k-means++", "random"):
         raise InvalidInputError(f"init={init!r}, but 'k-means++', 'random', an array or a callable is needed.")
-    sample, sample_weight = X, weights
-    if len(X) > _sample_size(n_clusters):
+    if isinstance(init, str) and len(X) > _sample_size(n_clusters):
         rows = sampled_rows(len(X), n_clusters, random_state)
         rows = rows if weights is None else rows[weights[rows] > 0]
-        sample, sample_weight = X[rows], None if weights is None else weights[rows]
+        X, weights = X[rows], None if weights is None else weights[rows]
+    return [_centers(X, n_clusters, init, random_state, weights) for _ in range(n_starts)]
+
+
+def _centers(
+    X: FloatArray, n_clusters: int, init: Init, random_state: np.random.RandomState, weights: FloatArray | None
+) -> FloatArray:
+    if callable(init):
+        return _as_centers(np.asarray(init(X, n_clusters, random_state=random_state)), X, n_clusters)
+    if not isinstance(init, str):
+        return _as_centers(np.asarray(init), X, n_clusters)
     if init == "random":
-        chance = None if sample_weight is None else sample_weight / sample_weight.sum()
-        return np.ascontiguousarray(sample[random_state.choice(len(sample), n_clusters, replace=False, p=chance)])
-    centers, _ = kmeans_plusplus(sample, n_clusters, sample_weight=sample_weight, random_state=random_state)
+        chance = None if weights is None else weights / weights.sum()
+        return np.ascontiguousarray(X[random_state.choice(len(X), n_clusters, replace=False, p=chance)])
+    centers, _ = kmeans_plusplus(X, n_clusters, sample_weight=weights, random_state=random_state)
     return np.ascontiguousarray(centers)
 
 

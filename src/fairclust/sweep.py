@@ -15,9 +15,10 @@ from ._core import kernels
 from ._typing import FloatArray, IntArray
 from .layout import BLOCK, Layout, build_layout, every_nth_of_each
 
-_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off is near enough
+_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off are near enough
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
 
+_LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
 _RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
@@ -172,16 +173,16 @@ class InMemorySweep:
         self.base_cost = 0.0
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
-        cell_blocks = np.bincount(layout.chunk_cell, weights=np.diff(layout.chunk), minlength=layout.n_cells)
-        per_cell = max(_CURVATURE_POINTS * min(layout.n_cells, _MANY_CELLS) // layout.n_cells, BLOCK)
-        self._stride = np.maximum(cell_blocks * BLOCK // per_cell, 1).astype(np.int64)
+        self._steps = curvature_steps(layout.cell_counts)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """Every step-th point of each cell: a sample with the data's group shares. Also its rows of X.
 
-        Of a rare cell more points are kept, with smaller weights: a few people more or less in a cluster must not
-        decide whether it looks fair.
+        Where that would be very many, fewer are taken, as from data that do not fit in memory. Of a rare cell more
+        points are kept, with smaller weights: a few people more or less in a cluster must not decide whether it looks
+        fair.
         """
+        step = coarsened(step, self.n_samples)
         cells = self.layout.to_user_order(self.layout.cells)
         weights = None if self.weights is None else self.layout.to_user_order(self.weights)
         steps = sampling_steps(np.bincount(cells, minlength=self.n_groups), self.n_clusters, step)
@@ -212,7 +213,7 @@ class InMemorySweep:
         self.n_sweeps += 1
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
             self.plan, self.excess, self.weights, state.scale, _table(state.pull),
-            self._stride if curvature else None, self.n_threads,
+            self._steps if curvature else None, None, self.n_threads,
         )  # fmt: skip
         return Answer(
             masses=masses.T,
@@ -242,8 +243,15 @@ class InMemorySweep:
         return rows
 
 
+def curvature_steps(counts: IntArray) -> IntArray:
+    """Curvature is counted over one point in so many of each cell, by the cells' numbers of points."""
+    n_cells = len(counts)
+    per_cell = max(_CURVATURE_POINTS * min(n_cells, _MANY_CELLS) // n_cells, BLOCK)
+    return np.maximum(counts // per_cell, 1).astype(np.int64)
+
+
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
-    """Turn Σ s_k s_l over the sampled blocks (upper triangle) into −∂masses/∂pull of all points.
+    """Turn Σ s_k s_l over the sampled points (upper triangle) into −∂masses/∂pull of all points.
 
     ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
     """
@@ -260,6 +268,11 @@ def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> Flo
 def same_labels(one: Any, other: Any) -> bool:
     """Whether two labellings of the same points are the same."""
     return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
+
+
+def coarsened(step: int, n_samples: int) -> int:
+    """The step of a sample that is not larger than it need be."""
+    return max(step, -(-n_samples // _LARGEST_SAMPLE))
 
 
 def sampling_steps(counts: IntArray, n_clusters: int, step: int) -> IntArray:

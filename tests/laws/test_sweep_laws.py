@@ -16,7 +16,7 @@ import oracles
 from cases import OBJECTIVES, QUESTIONS, in_memory_sweep, people, question
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
-from fairclust.layout import build_layout
+from fairclust.layout import build_layout, every_nth_of_each
 from fairclust.sweep import InMemorySweep, State
 
 CLOSE = {"rtol": 2e-5, "atol": 1e-5}  # single-precision costs and exponentials
@@ -115,9 +115,37 @@ def test_curvature_of_many_points_is_near_that_of_all(each_kernel):
     sweep = sweep_of(q)
     curvature = sweep(State(q.scale, q.pull), curvature=True).curvature
     whole = sweep_of(q)
-    whole._stride[:] = 1
-    assert (sweep._stride > 1).any()
+    whole._steps[:] = 1
+    assert (sweep._steps > 1).any()
     np.testing.assert_allclose(curvature, whole(State(q.scale, q.pull), curvature=True).curvature, rtol=0.05)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_kernel, weighted):
+    q = question(n_samples=1000, n_clusters=4, n_groups=3, weighted=weighted)
+    steps, pull = np.array([1, 3, 70]), np.ascontiguousarray(q.pull.T)
+
+    def counted(rows, before):
+        part = in_memory_sweep(q.costs[rows], q.codes[rows], 3, None if q.weights is None else q.weights[rows])
+        plan = each_kernel.Plan(*(getattr(part.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+        return each_kernel.sweep(plan, part.excess, part.weights, q.scale, pull, steps, before, 1)[3:]
+
+    pairs, sampled = counted(slice(None), None)
+    before, parts = np.zeros(3, dtype=np.int64), []
+    for first in range(0, 1000, 170):
+        rows = slice(first, first + 170)
+        parts.append(counted(rows, before.copy()))
+        before += np.bincount(q.codes[rows], minlength=3)
+    np.testing.assert_allclose(sum(one for one, _ in parts), pairs, rtol=1e-9, atol=1e-12)
+    taken = every_nth_of_each(q.codes, steps)
+    weights = np.ones(len(taken)) if q.weights is None else q.weights[taken]
+    np.testing.assert_allclose(sampled, np.bincount(q.codes[taken], weights=weights), rtol=1e-6)
+    np.testing.assert_allclose(sum(two for _, two in parts), sampled, rtol=1e-9)
+    soft = oracles.soft_count(q.costs, q.codes, 3, q.scale, q.pull).soft[taken]
+    for j in range(3):
+        mine = q.codes[taken] == j
+        wanted = np.triu((soft[mine] * weights[mine, None]).T @ soft[mine], 1)
+        np.testing.assert_allclose(np.triu(pairs[j], 1), wanted, rtol=5e-3, atol=2e-3 * weights[mine].sum())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -197,12 +225,13 @@ def test_fallback_equals_compiled(seed, n_samples, n_clusters, n_groups, scale):
     q = question(n_samples, n_clusters, n_groups, seed, weighted=seed % 2 == 0, scale=scale)
     sweep = sweep_of(q)
     pull, price = np.ascontiguousarray(q.pull.T), np.ascontiguousarray(q.pull.T)
-    stride = np.ones(n_groups, dtype=np.int64)
+    steps = 1 + np.arange(n_groups, dtype=np.int64) % 3
+    before = np.arange(n_groups, dtype=np.int64) * 5
     replies, labels, undecided = [], [], []
     for kernels in (installed, fallback):
         plan = kernels.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            plan, sweep.excess, sweep.weights, scale, pull, stride, 1
+            plan, sweep.excess, sweep.weights, scale, pull, steps, before, 1
         )
         labels.append(np.zeros(n_samples, dtype=np.int32))
         counted, hard_cost, gap = kernels.assign(plan, sweep.excess, sweep.weights, price, labels[-1], None, 1)

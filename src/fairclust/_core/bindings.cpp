@@ -173,30 +173,46 @@ static nb::tuple distances(const Plan& plan, int metric, Rows<T> X, In<T, 2> cen
     return nb::make_tuple(sums[0], sums[1]);
 }
 
+// Per chunk: which of its points curvature is counted over.
+static std::vector<EveryNth> every_nth(const Plan& plan, const In<int64_t, 1>& steps,
+                                       const std::optional<In<int64_t, 1>>& before) {
+    std::vector<int64_t> seen(steps.shape(0), 0);
+    if (before) seen.assign(before->data(), before->data() + before->size());
+    std::vector<EveryNth> result;
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+        const int64_t j = plan.cell(c), last = plan.end(c) - 1;
+        result.push_back({steps.data()[j], seen[j]});
+        seen[j] += plan.start.data()[last] + plan.size.data()[last] - plan.start.data()[plan.begin(c)];
+    }
+    return result;
+}
+
 static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> pull,
-                       std::optional<In<int64_t, 1>> stride, int n_threads) {
+                       std::optional<In<int64_t, 1>> steps, std::optional<In<int64_t, 1>> before, int n_threads) {
     const int64_t K = excess.shape(1);
     const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
     const CellTable pulls(plan, pull, K);
     Scratch<float> scratch(n_threads, kBlock * K);
-    require(!stride || stride->shape(0) == pull.shape(0), "sweep: one stride per cell is needed");
-    Parts parts(plan, K + 3 + (stride ? K * K : 0));
+    require((!steps || steps->shape(0) == pull.shape(0)) && (!before || before->shape(0) == pull.shape(0)),
+            "sweep: one step per cell is needed");
+    const auto every = steps ? every_nth(plan, *steps, before) : std::vector<EveryNth>(plan.n_chunks(), {0, 0});
+    Parts parts(plan, K + 3 + (steps ? K * K : 0));
     run(plan, n_threads, [&](int64_t c, int worker) {
         double* part = parts.of(c);
-        g_kernels.sweep(args, static_cast<float>(scale), pulls.of(c), stride ? stride->data()[plan.cell(c)] : 0,
-                        plan.begin(c), plan.end(c), scratch.of(worker), part, part + K, part + K + 3);
+        g_kernels.sweep(args, static_cast<float>(scale), pulls.of(c), every[c], plan.begin(c), plan.end(c),
+                        scratch.of(worker), part, part + K, part + K + 3);
     });
     const size_t uK = K, uJ = pull.shape(0);
     auto masses = new_table({uJ, uK});
     auto sampled = new_table({uJ});
-    auto curvature = new_table({stride ? uJ : 0, uK, uK});
+    auto curvature = new_table({steps ? uJ : 0, uK, uK});
     double sums[2] = {0, 0};
     for (int64_t c = 0; c < plan.n_chunks(); ++c) {
         const int64_t j = plan.cell(c);
         parts.add_to(masses.data() + j * K, c, 0, K);
         parts.add_to(sums, c, K, 2);
         parts.add_to(sampled.data() + j, c, K + 2, 1);
-        if (stride) parts.add_to(curvature.data() + j * K * K, c, K + 3, K * K);
+        if (steps) parts.add_to(curvature.data() + j * K * K, c, K + 3, K * K);
     }
     return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
 }
@@ -447,7 +463,7 @@ NB_MODULE(_kernels, m) {
         "order"_a.noconvert(), "start"_a.noconvert(), "size"_a.noconvert(), "chunk"_a.noconvert(),
         "chunk_cell"_a.noconvert());
     m.def("sweep", &sweep, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
-          "pull"_a.noconvert(), "stride"_a.none().noconvert(), "n_threads"_a);
+          "pull"_a.noconvert(), "steps"_a.none().noconvert(), "before"_a.none().noconvert(), "n_threads"_a);
     m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
           "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a);
     m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),

@@ -74,13 +74,19 @@ def sweep(
     weights: FloatArray | None,
     scale: float,
     pull: FloatArray,
-    stride: IntArray | None,
+    steps: IntArray | None,
+    before: IntArray | None,
     n_threads: int,
 ) -> tuple[FloatArray, float, float, FloatArray, FloatArray]:
-    """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight behind it."""
+    """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight behind it.
+
+    Curvature is counted over the first point of each cell and every so-manieth (``steps``) after it; ``before`` points
+    of each cell came before these (None: none).
+    """
     n_cells, n_clusters = pull.shape
     masses = np.zeros((n_cells, n_clusters))
-    curvature = np.zeros((0 if stride is None else n_cells, n_clusters, n_clusters))
+    curvature = np.zeros((0 if steps is None else n_cells, n_clusters, n_clusters))
+    seen = np.zeros(n_cells, dtype=np.int64) if before is None else before.copy()
     sampled = np.zeros(n_cells)
     cost = log_sum = 0.0
     for blocks, rows, cell in plan.chunks():
@@ -90,9 +96,11 @@ def sweep(
         masses[cell] += weighted.sum(axis=0)
         cost += float((weighted * costs).sum())
         log_sum += float(w @ (np.log(total) - low))
-        if stride is not None:
-            curvature[cell] += np.triu(weighted.T @ soft, 1)
-            sampled[cell] += float(w.sum())
+        if steps is not None:
+            taken = slice(-seen[cell] % steps[cell], None, steps[cell])
+            curvature[cell] += np.triu(weighted[taken].T @ soft[taken], 1)
+            sampled[cell] += float(w[taken].sum())
+            seen[cell] += len(w)
     return masses, cost, log_sum, curvature, sampled
 
 

@@ -239,11 +239,12 @@ static inline void softmax_block(const float* a, int64_t n_clusters, float scale
         }
 }
 
-// Adds s_k s_l of the block's undecided points to the upper triangle of the curvature.
-static inline void add_curvature(const float* e, const float* z, const float* w, int64_t n_clusters, double* curvature) {
+// Adds s_k s_l of the block's undecided points first, first + step, ... to the upper triangle of the curvature.
+static inline void add_curvature(const float* e, const float* z, const float* w, int64_t n_clusters, int64_t first,
+                                 int64_t step, double* curvature) {
     constexpr float kDecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
     constexpr int kMost = 32;          // choices that are followed; a point with more is rare and hot
-    for (int i = 0; i < kBlock; ++i) {
+    for (int64_t i = first; i < kBlock; i += step) {
         if (!(z[i] > 1 + kDecided) || w[i] == 0) continue;
         double value[kMost];
         int64_t at[kMost];
@@ -276,7 +277,7 @@ static inline double log_total(const float* z, const float* w, int size, bool we
     return sum;
 }
 
-static void sweep(const SweepArgs& a, float scale, const float* pull, int64_t stride, int64_t begin, int64_t end, float* e,
+static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth every, int64_t begin, int64_t end, float* e,
                   double* masses, double* sums, double* curvature) {
     alignas(64) float w[kBlock];
     alignas(64) float z_values[kBlock];
@@ -304,9 +305,11 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, int64_t st
         }
         cost += widened(cost_sum);
         sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
-        if (stride && b % stride == 0) {
-            for (int i = 0; i < kBlock; ++i) sums[2] += (double)w[i];
-            add_curvature(e, z_values, w, a.n_clusters, curvature);
+        if (every.step) {
+            const int64_t over = (every.before + a.blocks.start[b] - a.blocks.start[begin]) % every.step;
+            const int64_t first = over ? every.step - over : 0;
+            for (int64_t i = first; i < size; i += every.step) sums[2] += (double)w[i];
+            add_curvature(e, z_values, w, a.n_clusters, first, every.step, curvature);
         }
     }
     sums[0] += total(cost);

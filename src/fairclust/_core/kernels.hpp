@@ -46,6 +46,13 @@ struct SweepArgs {
     int64_t n_clusters;
 };
 
+// The points of a cell that curvature is counted over: its first, and every step-th after it. They are the same rows
+// however the data are cut, since a cell's points are visited in the order of the rows.
+struct EveryNth {
+    int64_t step;    // 0: no point
+    int64_t before;  // points of the cell before the chunk's first
+};
+
 // What a move of one point costs besides its distance: tables for the chunk's cell, one value per cluster.
 struct MoveTables {
     const double* enter;       // IN (K,) change of the penalty when a point enters
@@ -80,8 +87,8 @@ struct KernelSet {
     RowKernels<double> f64;
 
     // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {excess cost, log-partition, curvature weight},
-    // curvature (K, K) upper triangle of sum s_k s_l over a block in `stride` (0: none). scratch: kBlock * n_clusters.
-    void (*sweep)(const SweepArgs&, float scale, const float* pull, int64_t stride, int64_t begin, int64_t end,
+    // curvature (K, K) upper triangle of sum s_k s_l over one point in `every.step`. scratch: kBlock * n_clusters.
+    void (*sweep)(const SweepArgs&, float scale, const float* pull, EveryNth every, int64_t begin, int64_t end,
                   float* scratch, double* masses, double* sums, double* curvature);
 
     // argmin_k(a_pk + price_k), counted. OUT labels and (unless null) gaps to the second best, in visiting order;

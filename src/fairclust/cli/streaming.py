@@ -21,7 +21,7 @@ from ..estimators import FairKMeans
 from ..metrics import Composition
 from ..scaling import DaskParquet, ParquetBlocks, fits_in_memory, open_blocks
 from ..scaling.blocks import opened, require_pyarrow
-from ..scaling.sources import free_memory
+from ..scaling.memory import SHARE, free_memory
 from ..scaling.writing import whole
 from .columns import Choice, choose_features, names_in
 from .objectives import watched
@@ -58,7 +58,7 @@ def is_streamed(file: Path, how: Streaming, n_clusters: int) -> bool:
     except FairclustError:  # no pyarrow, or damaged: the usual reader will say so
         return False
     fits = fits_in_memory(data.num_rows, 0, itemsize=4, n_clusters=n_clusters)
-    return not fits or _HELD_TWICE * n_bytes > 0.5 * free_memory()
+    return not fits or _HELD_TWICE * n_bytes > SHARE * free_memory()
 
 
 def _has_parquet_mark(file: Path) -> bool:

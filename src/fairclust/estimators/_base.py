@@ -80,11 +80,6 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
         raise NotImplementedError
 
-    def _start(
-        self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState, weights: FloatArray | None
-    ) -> FloatArray:
-        raise NotImplementedError
-
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
@@ -227,7 +222,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_distinct_rows(X, n_clusters)
         random_state = check_random_state(self.random_state)
         n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(len(X), n_starts) else n_starts
-        starts = [self._start(X, n_clusters, random_state, weights) for _ in range(n_candidates)]
+        starts = starting_centers(X, n_clusters, self.init, random_state, weights, n_candidates)
         _say_if_slow()
         cells = population.cells
         layout = build_layout(cells.codes, cells.n_cells)
@@ -414,11 +409,6 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fair
 
     def _store_parameters(self, parameters: FloatArray) -> None:
         self.cluster_centers_ = parameters
-
-    def _start(
-        self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState, weights: FloatArray | None
-    ) -> FloatArray:
-        return starting_centers(X, n_clusters, self.init, random_state, weights)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None

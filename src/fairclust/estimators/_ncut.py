@@ -316,7 +316,7 @@ class FairNCut(FairClusterer):
                 f"init={self.init!r} needs points, but affinity='precomputed' has none. Use init='spectral', or an "
                 "array of labels."
             )
-        centers = starting_centers(X, n_clusters, init, random_state, None)
+        centers = starting_centers(X, n_clusters, init, random_state, None)[0]
         one_group = build_layout(np.zeros(len(X), dtype=np.int32), 1)
         sweep = InMemorySweep(one_group, n_clusters, None, checks.resolve_threads(self.n_jobs))
         KMeansObjective(X).fill(sweep, centers)

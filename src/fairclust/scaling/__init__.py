@@ -5,7 +5,8 @@ Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinar
 
 from ._dask import DaskParquet
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
-from .sources import as_blocks, fits_in_memory, open_blocks, streamed_starts
+from .memory import fits_in_memory
+from .sources import as_blocks, open_blocks, streamed_starts
 from .streaming import BlockData, StreamedKMeans, StreamedKMedian, StreamedSweep
 
 __all__ = [

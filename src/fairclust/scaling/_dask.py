@@ -18,8 +18,9 @@ from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..groups import Table, read_table, to_column
 from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks
+from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, Work
-from .tables import encode, stacked
+from .tables import KeptCosts, encode, stacked
 
 
 def is_dask(X: Any) -> bool:
@@ -74,12 +75,28 @@ class PreparedBlock(ArrayBlock):
 
     kinds: Table | None = None
 
+    def __post_init__(self) -> None:
+        self.kept = KeptCosts(_has_room)
+
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"plans": {}}  # made where they are needed
+        return self.__dict__ | {"plans": {}, "kept": KeptCosts(_has_room)}  # made where they are needed
 
     def __sizeof__(self) -> int:
         held = (self.X, self.weights, self.codes)
         return sum(array.nbytes for array in held if array is not None) + 5 * len(self.X)
+
+
+def _has_room(n_bytes: int) -> bool:
+    """Whether this worker can hold so much more and stay well below the memory at which Dask begins to spill."""
+    distributed = sys.modules.get("distributed")
+    try:
+        worker = None if distributed is None else distributed.get_worker()
+    except ValueError:  # not on a worker
+        worker = None
+    limit = None if worker is None else worker.memory_manager.memory_limit
+    if not limit:
+        return n_bytes <= SHARE * free_memory()
+    return bool(worker.monitor.get_process_memory() + n_bytes <= SHARE * limit)
 
 
 def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
@@ -93,7 +110,7 @@ def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
             )
     kinds, codes = encode(None if values is None else read_table(values), len(rows))
     weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
-    return PreparedBlock(rows, None, weights, codes, {}, kinds)
+    return PreparedBlock(rows, None, weights, codes, {}, kinds=kinds)
 
 
 def _partitions(X: Any) -> list[Any]:
@@ -239,4 +256,4 @@ def _loaded(block: Block) -> PreparedBlock:
     X = np.concatenate([panel.X for panel in panels])
     weights = [panel.weights for panel in panels if panel.weights is not None]
     kinds, codes = encode(stacked([panel.values for panel in panels if panel.values is not None]), len(X))
-    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, {}, kinds)
+    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, {}, kinds=kinds)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..groups import Table, read_table
 from .runners import Runner, Threads
+
+if TYPE_CHECKING:
+    from .tables import KeptCosts
 
 PANEL = 1 << 14  # rows that are worked on at once: their costs stay in a core's cache
 BLOCK_ROWS = 1 << 17
@@ -37,6 +40,7 @@ class Block(Protocol):
 
     codes: IntArray | None
     plans: dict[Any, Any] | None  # where the points of each panel lie, kept from pass to pass where there is room
+    kept: KeptCosts | None  # point costs, kept where there is much room
 
     def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
         """Read the rows, PANEL at a time. A panel is good until the next one is asked for."""
@@ -52,6 +56,7 @@ class ArrayBlock:
     weights: AnyArray | None = None
     codes: IntArray | None = None
     plans: dict[Any, Any] | None = field(default=None, repr=False)
+    kept: KeptCosts | None = field(default=None, repr=False)
 
     def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
         """Slices; only they are copied."""
@@ -327,6 +332,7 @@ class RowGroup:
     scale: FloatArray | None = None
     codes: IntArray | None = field(default=None, repr=False)
     plans: dict[Any, Any] | None = field(default=None, repr=False)
+    kept: KeptCosts | None = field(default=None, repr=False)
 
     def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
         """Decode the columns that are needed, PANEL rows at a time."""

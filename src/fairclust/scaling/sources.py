@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,11 @@ import numpy as np
 from .. import checks
 from .._typing import FloatArray
 from ..seeding import Init, sampled_rows, starting_centers
+from ..sweep import coarsened
 from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks
+from .memory import fits_in_memory
 from .streaming import BlockData, StreamedSweep, described
-
-_SHARE_OF_MEMORY = 0.5  # that a fit may take before a memory map is streamed
 
 
 def as_blocks(X: Any, n_clusters: int = 1) -> Any:
@@ -32,26 +31,6 @@ def as_blocks(X: Any, n_clusters: int = 1) -> Any:
     n_samples, n_features = X.shape
     fits = fits_in_memory(n_samples, n_features, itemsize=X.dtype.itemsize, n_clusters=n_clusters)
     return None if fits else MemmapBlocks(X)
-
-
-def fits_in_memory(n_samples: int, n_features: int, *, itemsize: int, n_clusters: int) -> bool:
-    """Whether a fit in memory leaves half of what is free: the data, and 4 bytes per row and cluster, and some more."""
-    needed = n_samples * (n_features * max(itemsize, 4) + 4.8 * n_clusters + 16)
-    return needed <= _SHARE_OF_MEMORY * free_memory()
-
-
-def free_memory() -> float:
-    """Bytes that could be allocated now, as far as the system tells; infinite where it does not."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            available = next(line for line in file if line.startswith("MemAvailable"))
-        return float(available.split()[1]) * 1024
-    except (OSError, StopIteration, ValueError):
-        pass
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return np.inf
 
 
 def open_blocks(X: Blocks, sensitive_features: Any, sample_weight: Any, n_threads: int) -> BlockData:
@@ -85,9 +64,9 @@ def streamed_starts(
     """
     data, n_clusters = sweep.data, sweep.n_clusters
     rows = sampled_rows(data.n_samples, n_clusters, random_state)
-    sample = data.sample(sweep.coarsened(first_step) if first_step >= 2 else 0, n_clusters, rows)
+    sample = data.sample(coarsened(first_step, data.n_samples) if first_step >= 2 else 0, n_clusters, rows)
     few, weights = sample.rows, sample.row_weights
     if weights is not None:
         few, weights = few[weights > 0], weights[weights > 0]
     checks.check_distinct_rows(few, n_clusters)
-    return [starting_centers(few, n_clusters, init, random_state, weights) for _ in range(n_starts)]
+    return starting_centers(few, n_clusters, init, random_state, weights, n_starts)

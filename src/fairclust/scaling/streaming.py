@@ -22,7 +22,17 @@ from ..layout import build_layout
 from ..objectives import KMeansObjective
 from ..objectives.kmedian import KMedianObjective, weiszfeld
 from ..people import Cells
-from ..sweep import Answer, HardAnswer, InMemorySweep, State, laplacian, sampled_weights, sampling_steps
+from ..sweep import (
+    Answer,
+    HardAnswer,
+    InMemorySweep,
+    State,
+    coarsened,
+    curvature_steps,
+    laplacian,
+    sampled_weights,
+    sampling_steps,
+)
 from .runners import Runner
 from .tables import (
     Collected,
@@ -43,7 +53,6 @@ from .tables import (
 )
 from .writing import write_labels
 
-_LARGEST_SAMPLE = 1 << 19  # rows
 _SQUARED_EUCLIDEAN, _EUCLIDEAN = 0, 1
 _MEDIAN_STEPS = 4  # of Weiszfeld's iteration per outer iteration; a sample has brought the medians near
 
@@ -117,6 +126,11 @@ class BlockData:
         return self._by_cell([part.counts for part in self.parts]).astype(np.int64)
 
     @cached_property
+    def earlier_counts(self) -> IntArray:
+        """Rows of each cell in the blocks before each, (n_blocks, n_cells)."""
+        return np.cumsum(self.group_counts, axis=0) - self.group_counts
+
+    @cached_property
     def total(self) -> float:
         """Weight of all rows."""
         return float(self.group_masses.sum())
@@ -151,13 +165,11 @@ class BlockData:
             return known
         wanted = np.empty(0, dtype=np.int64) if rows is None else rows
         first = np.cumsum([0, *(part.n_rows for part in self.parts)])
-        before = np.cumsum(self.group_counts, axis=0) - self.group_counts
-        counts = self.group_counts.sum(axis=0)
-        steps = sampling_steps(counts, n_clusters, step) if step else None
+        steps = sampling_steps(self.group_counts.sum(axis=0), n_clusters, step) if step else None
         jobs = [
             Wanted(
                 steps,
-                before[i],
+                self.earlier_counts[i],
                 wanted[(wanted >= first[i]) & (wanted < first[i + 1])] - first[i],
                 self.n_features,
                 self.dtype,
@@ -305,20 +317,20 @@ class StreamedSweep:
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """Every step-th row of each group, or fewer where there would be too many."""
-        sample = self.data.sample(self.coarsened(step), self.n_clusters)
+        sample = self.data.sample(coarsened(step, self.n_samples), self.n_clusters)
         layout = build_layout(sample.codes, self.n_groups)
         weights = None if sample.weights is None else layout.to_visiting_order(sample.weights)
         return InMemorySweep(layout, self.n_clusters, weights, self.data.n_threads), sample.positions
 
-    def coarsened(self, step: int) -> int:
-        """The step of a sample that fits in memory."""
-        return max(step, -(-self.n_samples // _LARGEST_SAMPLE))
-
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""
         self.n_sweeps += 1
-        job = SoftJob(self.costs, state.scale, _table(state.pull), curvature)
-        found = reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables))
+        job = SoftJob(self.costs, state.scale, _table(state.pull))
+        jobs = None
+        if curvature:
+            steps = curvature_steps(self.data.group_counts.sum(axis=0))
+            jobs = [replace(job, steps=steps, before=before) for before in self.data.earlier_counts]
+        found = reduce(add, self.data.runner.run(soft_tables, job, jobs=jobs, tables=self.data.tables))
         return Answer(
             masses=found.masses.T,
             cost=found.cost,

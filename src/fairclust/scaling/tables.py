@@ -7,9 +7,10 @@ whoever computes it.
 
 from __future__ import annotations
 
+import math
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -219,15 +220,53 @@ class Costs:
     centers: FloatArray
     n_cells: int
 
+    def is_same(self, other: Costs) -> bool:
+        """Whether they are the same point costs, in the same layout."""
+        is_alike = self.metric == other.metric and self.n_cells == other.n_cells
+        return is_alike and np.array_equal(self.centers, other.centers)
+
+
+class KeptCosts:
+    """Point costs of a block, kept for the next pass with the same centres, where there is room.
+
+    Parameters
+    ----------
+    has_room : callable
+        Whether so many bytes more may be held.
+    """
+
+    def __init__(self, has_room: Callable[[int], bool]) -> None:
+        self._has_room = has_room
+        self._costs: Costs | None = None
+        self._panels: list[tuple[FloatArray, float]] = []
+
+    def of(self, costs: Costs) -> list[tuple[FloatArray, float]] | None:
+        """Excess costs and base cost of every panel; None: not kept."""
+        own = self._costs
+        is_same = own is not None and own.is_same(costs)
+        return self._panels if is_same else None
+
+    def room(self, i: int, shape: tuple[int, ...]) -> FloatArray | None:
+        """Room for the costs of panel i, which may hold old ones; None: there is none."""
+        self._costs = None
+        if i < len(self._panels) and self._panels[i][0].shape == shape:
+            return self._panels[i][0]
+        return np.empty(shape, dtype=np.float32) if self._has_room(4 * math.prod(shape)) else None
+
+    def keep(self, costs: Costs, panels: list[tuple[FloatArray, float]]) -> None:
+        """Keep the costs of all panels."""
+        self._costs, self._panels = costs, panels
+
 
 @dataclass(frozen=True)
 class SoftJob:
-    """A sweep: softmax(−scale·a − pull)."""
+    """A sweep: softmax(−scale·a − pull), with curvature over every so-manieth row of each cell."""
 
     costs: Costs
     scale: float
     pull: FloatArray  # (cells, clusters)
-    with_curvature: bool = False
+    steps: IntArray | None = None  # by cell; None: no curvature
+    before: IntArray | None = None  # rows of each cell in earlier blocks
     with_sums: bool = False
 
 
@@ -262,19 +301,32 @@ class _Filled:
 
 
 def _filled(block: Block, table: IntArray, costs: Costs) -> Iterator[_Filled]:
-    """Distances of a block's rows to the centres, a panel at a time, in a buffer that is used again."""
+    """Distances of a block's rows to the centres, a panel at a time.
+
+    They stay in a buffer that the next panel uses again, unless the block keeps them for the next pass.
+    """
     assert block.codes is not None
     first, n_clusters = 0, len(costs.centers)
-    for panel in block.panels():
+    known = None if block.kept is None else block.kept.of(costs)
+    fresh: list[tuple[FloatArray, float]] | None = None if block.kept is None or known is not None else []
+    for i, panel in enumerate(block.panels()):
         codes = table[block.codes[first : first + len(panel.X)]]
         X = np.asarray(panel.X, dtype=costs.centers.dtype)
         X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
         layout, plan = _plan(block, first, codes, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
-        excess = _buffer(layout.n_blocks, n_clusters)
-        base_cost, _ = kernels.distances(plan, costs.metric, X, costs.centers, None, weights, excess, 1)
+        if known is not None:
+            excess, base_cost = known[i]
+        else:
+            shape = (layout.n_blocks, n_clusters, BLOCK)
+            own = None if fresh is None or block.kept is None else block.kept.room(i, shape)
+            excess = _buffer(shape) if own is None else own
+            base_cost, _ = kernels.distances(plan, costs.metric, X, costs.centers, None, weights, excess, 1)
+            fresh = None if fresh is None or own is None else [*fresh, (own, base_cost)]
         yield _Filled(X, layout, plan, excess, weights, base_cost)
         first += len(panel.X)
+    if fresh is not None and block.kept is not None:
+        block.kept.keep(costs, fresh)
 
 
 def _plan(block: Block, first: int, codes: IntArray, n_cells: int) -> tuple[Layout, Any]:
@@ -289,27 +341,28 @@ def _plan(block: Block, first: int, codes: IntArray, n_cells: int) -> tuple[Layo
     return layout, plan
 
 
-def _buffer(n_blocks: int, n_clusters: int) -> FloatArray:
+def _buffer(shape: tuple[int, ...]) -> FloatArray:
     """Room for a panel's costs, one per thread: fresh memory for each panel would cost more than filling it."""
     room: FloatArray | None = getattr(_scratch, "room", None)
-    if room is None or room.size < n_blocks * n_clusters * BLOCK:
-        room = _scratch.room = np.empty(n_blocks * n_clusters * BLOCK, dtype=np.float32)
-    return room[: n_blocks * n_clusters * BLOCK].reshape(n_blocks, n_clusters, BLOCK)
+    size = math.prod(shape)
+    if room is None or room.size < size:
+        room = _scratch.room = np.empty(size, dtype=np.float32)
+    return room[:size].reshape(shape)
 
 
 def soft_tables(block: Block, table: IntArray, job: SoftJob) -> SoftTables:
     """Count the soft assignments of a block."""
     n_clusters, n_cells = len(job.costs.centers), job.costs.n_cells
-    # Curvature is counted over all points: those of a sample would depend on how the data are cut into blocks.
-    stride = np.ones(n_cells, dtype=np.int64) if job.with_curvature else None
-    n_pairs = n_cells if job.with_curvature else 0
+    n_pairs = 0 if job.steps is None else n_cells
+    before = np.zeros(n_cells, dtype=np.int64) if job.before is None else job.before
     answer = SoftTables(
         np.zeros((n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_pairs, n_clusters, n_clusters)), np.zeros(n_cells)
     )
     for panel in _filled(block, table, job.costs):
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            panel.plan, panel.excess, panel.weights, job.scale, job.pull, stride, 1
+            panel.plan, panel.excess, panel.weights, job.scale, job.pull, job.steps, before, 1
         )
+        before = before + panel.layout.cell_counts
         sums = 0.0
         if job.with_sums:
             sums = kernels.soft_sums(
