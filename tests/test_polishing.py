@@ -7,6 +7,7 @@ import pytest
 
 import oracles
 from cases import people
+from fairclust import FairKMeans
 from fairclust.fairness import one_attribute
 from fairclust.fitting import Settings, fit_once
 from fairclust.layout import build_layout
@@ -51,3 +52,14 @@ def test_polishing_ends_where_no_single_move_pays(each_kernel, seed):
             moved[point] = cluster
             if len(np.unique(moved)) == 3:
                 assert energy(moved) >= polished.energy - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_polishing_never_makes_a_goal_dearer(seed):
+    data = people(600, n_clusters=4, seed=seed)
+    options = {"n_clusters": 4, "max_fairness_error": 0.01, "init": data.init, "random_state": 0}
+    plain = FairKMeans(**options, polish=False).fit(data.X, sensitive_features=data.groups)
+    polished = FairKMeans(**options).fit(data.X, sensitive_features=data.groups)
+    assert polished.fairness_goal_met_ >= plain.fairness_goal_met_
+    if polished.fairness_goal_met_ == plain.fairness_goal_met_:
+        assert polished.objective_ <= plain.objective_

@@ -128,16 +128,19 @@ def test_figures_of_a_streamed_fit_are_those_of_its_labels(people, fitted):
 def test_a_goal_is_met_from_blocks(people):
     X, groups = people
     found = FairKMeans(6, max_fairness_error=0.005, random_state=0).fit(ArrayBlocks(cut(X, groups)))
-    in_memory = FairKMeans(6, max_fairness_error=0.005, random_state=0).fit(X, sensitive_features=groups)
+    alike = FairKMeans(
+        6, max_fairness_error=0.005, polish=False, random_state=0
+    )  # single rows are moved in memory only
+    in_memory = alike.fit(X, sensitive_features=groups)
     assert found.fairness_goal_met_
     assert found.max_fairness_error_ <= 0.005
-    assert found.objective_ == pytest.approx(in_memory.objective_, rel=1e-2)
+    assert found.objective_ == pytest.approx(in_memory.objective_, rel=1e-6)
 
 
-def test_plain_clustering_from_blocks_is_as_good_as_in_memory(people):
+def test_plain_clustering_from_blocks_is_that_in_memory(people):
     X, _ = people
     found = model(fairness_weight=0.0).fit(ArrayBlocks(cut(X)))
-    assert found.objective_ == pytest.approx(model(fairness_weight=0.0).fit(X).objective_, rel=1e-3)
+    assert found.objective_ == pytest.approx(model(fairness_weight=0.0).fit(X).objective_, rel=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"solver": "bound", "max_iter": 3}, {"assignments": "soft", "max_iter": 5}])
@@ -154,7 +157,7 @@ def test_medians_from_blocks_are_those_in_memory(people, n_rows):
     options = {"center": "geometric", "fairness_weight": n_rows / 40, "random_state": 0}
     in_memory = FairKMedian(4, **options).fit(X, sensitive_features=groups)
     streamed = FairKMedian(4, **options).fit(ArrayBlocks(cut(X, groups, rows=1700)))
-    assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-4)
+    assert streamed.energy_ == pytest.approx(in_memory.energy_, rel=1e-6)
     assert (np.diff(streamed.energy_history_) < 0).all()
     distances = np.linalg.norm(X - streamed.cluster_centers_[streamed.labels_], axis=1)
     assert streamed.objective_ == pytest.approx(distances.sum(dtype=float), rel=1e-4)
@@ -262,6 +265,14 @@ def test_an_unknown_column_is_named(small, tmp_path):
         model().fit(ParquetBlocks(file), sensitive_features="knid")
     with pytest.raises(ValueError, match=r"column 'kind' of x\.parquet holds string, not numbers"):
         model().fit(ParquetBlocks(file, columns=["x0", "kind"]))
+
+
+def test_columns_keep_the_order_that_was_asked_for(small, tmp_path):
+    file = write_parquet(tmp_path / "x.parquet", *small)
+    found = model().fit(ParquetBlocks(file, columns=["x3", "x0"]), sensitive_features="kind")
+    assert found.feature_names_in_.tolist() == ["x3", "x0"]
+    means = [small[0][found.labels_ == k][:, [3, 0]].mean(axis=0) for k in range(6)]
+    np.testing.assert_allclose(found.cluster_centers_, means, atol=0.1)
 
 
 def test_missing_values_are_named_by_row_or_column(small, tmp_path):

@@ -7,6 +7,8 @@ Plan                where the points lie: visiting order, blocks and chunks (see
 distances           excess costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
 sweep               softmax(−scale·a − pull[cell]) counted by cell: masses, cost, log-partition, curvature
 assign              argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
+sweep_rows          distances and sweep at once: the costs are not kept
+assign_rows         distances, assign and label_sums at once
 soft_rows           that softmax written out, one row per point
 label_sums          sums of the rows of X by label
 find_moves          points that a move to another cluster would serve better
@@ -22,7 +24,8 @@ match_nodes         pairs of strongly tied nodes, for a coarser graph
 contract            the coarser graph
 ==================  ===================================================================================
 
-X is stored row by row; ``distances`` and ``label_sums`` also take it feature by feature (Fortran order).
+X is stored row by row; ``distances``, ``sweep_rows``, ``assign_rows`` and ``label_sums`` also take it feature by
+feature (Fortran order).
 Costs are stored as the excess over the point's cheapest cluster, ``[block][cluster][point of the block]``, float32.
 Tables are (cells, clusters), float64. A new kernel lands with its NumPy twin, a law test and a benchmark.
 """

@@ -187,54 +187,178 @@ static std::vector<EveryNth> every_nth(const Plan& plan, const In<int64_t, 1>& s
     return result;
 }
 
+static Table add_up(const Plan& plan, const Parts& parts, size_t K, size_t M) {
+    auto sums = new_table({K, M});
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums.data(), c, 0, K * M);
+    return sums;
+}
+
+// A sweep's answer: the chunks' tables on their way to Python.
+struct SweepTables {
+    const Plan& plan;
+    int64_t n_clusters;
+    const CellTable pulls;
+    float scale;
+    bool is_bent;  // with curvature
+    std::vector<EveryNth> every;
+    Parts parts;
+
+    SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& pull,
+                const std::optional<In<int64_t, 1>>& steps, const std::optional<In<int64_t, 1>>& before)
+        : plan(plan_), n_clusters(K), pulls(plan_, pull, K), scale(static_cast<float>(scale_)), is_bent(steps.has_value()),
+          every(plan_.n_chunks(), EveryNth{0, 0}), parts(plan_, K + 3 + (steps ? K * K : 0)) {
+        require((!steps || steps->shape(0) == pull.shape(0)) && (!before || before->shape(0) == pull.shape(0)),
+                "sweep: one step per cell is needed");
+        if (steps) every = every_nth(plan, *steps, before);
+    }
+
+    // Counts the blocks [begin, end) of args; they are blocks of the chunk, so many points after its first.
+    void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int64_t points, float* scratch) {
+        double* part = parts.of(chunk);
+        const EveryNth own{every[chunk].step, every[chunk].before + points};
+        g_kernels.sweep(args, scale, pulls.of(chunk), own, begin, end, scratch, part, part + n_clusters,
+                        part + n_clusters + 3);
+    }
+
+    nb::tuple answer(size_t n_cells) const {
+        const size_t K = n_clusters;
+        auto masses = new_table({n_cells, K});
+        auto sampled = new_table({n_cells});
+        auto curvature = new_table({is_bent ? n_cells : 0, K, K});
+        double sums[2] = {0, 0};
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+            const int64_t j = plan.cell(c);
+            parts.add_to(masses.data() + j * K, c, 0, K);
+            parts.add_to(sums, c, K, 2);
+            parts.add_to(sampled.data() + j, c, K + 2, 1);
+            if (is_bent) parts.add_to(curvature.data() + j * K * K, c, K + 3, K * K);
+        }
+        return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
+    }
+};
+
 static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> pull,
                        std::optional<In<int64_t, 1>> steps, std::optional<In<int64_t, 1>> before, int n_threads) {
     const int64_t K = excess.shape(1);
     const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
-    const CellTable pulls(plan, pull, K);
+    SweepTables tables(plan, K, scale, pull, steps, before);
     Scratch<float> scratch(n_threads, kBlock * K);
-    require((!steps || steps->shape(0) == pull.shape(0)) && (!before || before->shape(0) == pull.shape(0)),
-            "sweep: one step per cell is needed");
-    const auto every = steps ? every_nth(plan, *steps, before) : std::vector<EveryNth>(plan.n_chunks(), {0, 0});
-    Parts parts(plan, K + 3 + (steps ? K * K : 0));
     run(plan, n_threads, [&](int64_t c, int worker) {
-        double* part = parts.of(c);
-        g_kernels.sweep(args, static_cast<float>(scale), pulls.of(c), every[c], plan.begin(c), plan.end(c),
-                        scratch.of(worker), part, part + K, part + K + 3);
+        tables.count(c, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
     });
-    const size_t uK = K, uJ = pull.shape(0);
-    auto masses = new_table({uJ, uK});
-    auto sampled = new_table({uJ});
-    auto curvature = new_table({steps ? uJ : 0, uK, uK});
-    double sums[2] = {0, 0};
-    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
-        const int64_t j = plan.cell(c);
-        parts.add_to(masses.data() + j * K, c, 0, K);
-        parts.add_to(sums, c, K, 2);
-        parts.add_to(sampled.data() + j, c, K + 2, 1);
-        if (steps) parts.add_to(curvature.data() + j * K * K, c, K + 3, K * K);
-    }
-    return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
+    return tables.answer(pull.shape(0));
 }
+
+// The hard sweep's answer.
+struct AssignTables {
+    const Plan& plan;
+    int64_t n_clusters;
+    const CellTable prices;
+    Parts parts;
+
+    AssignTables(const Plan& plan_, int64_t K, const In<double, 2>& price)
+        : plan(plan_), n_clusters(K), prices(plan_, price, K), parts(plan_, K + 2) {}
+
+    void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int32_t* labels, float* gaps) {
+        double* part = parts.of(chunk);
+        g_kernels.assign(args, prices.of(chunk), begin, end, labels, gaps, part, part + n_clusters);
+    }
+
+    nb::tuple answer(size_t n_cells) const {
+        auto masses = new_table({n_cells, static_cast<size_t>(n_clusters)});
+        double sums[2] = {0, 0};
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+            parts.add_to(masses.data() + plan.cell(c) * n_clusters, c, 0, n_clusters);
+            parts.add_to(sums, c, n_clusters, 2);
+        }
+        return nb::make_tuple(masses, sums[0], sums[1]);
+    }
+};
 
 static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price,
                         Out<int32_t, 1> labels, std::optional<Out<float, 1>> gaps, int n_threads) {
     const int64_t K = excess.shape(1);
     require(labels.shape(0) == plan.order.shape(0), "assign: one label per point is needed");
     const SweepArgs args{plan.blocks(), excess.data(), pointer(weights), K};
-    const CellTable prices(plan, price, K);
-    Parts parts(plan, K + 2);
+    AssignTables tables(plan, K, price);
     run(plan, n_threads, [&](int64_t c, int) {
-        g_kernels.assign(args, prices.of(c), plan.begin(c), plan.end(c), labels.data(), pointer(gaps), parts.of(c),
-                         parts.of(c) + K);
+        tables.count(c, args, plan.begin(c), plan.end(c), labels.data(), pointer(gaps));
     });
-    auto masses = new_table({price.shape(0), static_cast<size_t>(K)});
-    double sums[2] = {0, 0};
-    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
-        parts.add_to(masses.data() + plan.cell(c) * K, c, 0, K);
-        parts.add_to(sums, c, K, 2);
+    return tables.answer(price.shape(0));
+}
+
+// Costs of a few blocks at a time, for passes that do not keep them: they never leave the core's first cache.
+template <class T> struct PassingCosts {
+    const Plan& plan;
+    int metric;
+    RowArgs<T> rows;
+    SweepArgs costs;
+    Scratch<T> scratch;
+    Scratch<float> excess, room;
+    Parts parts;
+
+    PassingCosts(const Plan& plan_, int metric_, const Rows<T>& X, const In<T, 2>& centers, const Weights& weights,
+                 int n_threads)
+        : plan(plan_), metric(metric_),
+          rows{plan_.blocks(), X.data(), plan_.order.data(), centers.data(), nullptr, pointer(weights), nullptr,
+               static_cast<int64_t>(X.shape(1)), static_cast<int64_t>(centers.shape(0)), feature_stride<T>(X)},
+          costs{plan_.blocks(), nullptr, pointer(weights), rows.n_clusters},
+          scratch(n_threads, kBlock * (kFeatureTile + rows.n_clusters)), excess(n_threads, kBlock * rows.n_clusters),
+          room(n_threads, kBlock * rows.n_clusters), parts(plan_, 2) {
+        require(centers.shape(1) == X.shape(1), "shapes do not fit together");
     }
-    return nb::make_tuple(masses, sums[0], sums[1]);
+
+    // Calls work(rows, costs, points of the chunk before these) with one block each, number 0 of both.
+    template <class Work> void of(int64_t chunk, int worker, const Work& work) {
+        RowArgs<T> one = rows;
+        SweepArgs its = costs;
+        its.excess = one.excess = excess.of(worker);
+        const int64_t first = plan.start.data()[plan.begin(chunk)];
+        for (int64_t b = plan.begin(chunk); b < plan.end(chunk); ++b) {
+            its.blocks = one.blocks = {plan.start.data() + b, plan.size.data() + b};
+            row_kernels<T>().distances(one, metric, 0, 1, scratch.of(worker), parts.of(chunk));
+            work(one, its, one.blocks.start[0] - first);
+        }
+    }
+
+    double base_cost() const {
+        double sums[2] = {0, 0};
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums, c, 0, 2);
+        return sums[0];
+    }
+};
+
+template <class T>
+static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights, double scale,
+                            In<double, 2> pull, std::optional<In<int64_t, 1>> steps,
+                            std::optional<In<int64_t, 1>> before, int n_threads) {
+    PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
+    SweepTables tables(plan, passing.rows.n_clusters, scale, pull, steps, before);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        passing.of(c, worker, [&](const RowArgs<T>&, const SweepArgs& costs, int64_t points) {
+            tables.count(c, costs, 0, 1, points, passing.room.of(worker));
+        });
+    });
+    return nb::make_tuple(passing.base_cost(), tables.answer(pull.shape(0)));
+}
+
+template <class T>
+static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights,
+                             In<double, 2> price, Out<int32_t, 1> labels, int n_threads) {
+    PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
+    require(labels.shape(0) == plan.order.shape(0), "assign_rows: one label per point is needed");
+    AssignTables tables(plan, passing.rows.n_clusters, price);
+    Parts sums(plan, passing.rows.n_clusters * passing.rows.n_features);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        passing.of(c, worker, [&](RowArgs<T>& rows, const SweepArgs& costs, int64_t) {
+            tables.count(c, costs, 0, 1, labels.data(), nullptr);
+            rows.labels = labels.data();
+            row_kernels<T>().label_sums(rows, 0, 1, sums.of(c));
+            rows.labels = nullptr;
+        });
+    });
+    return nb::make_tuple(passing.base_cost(), tables.answer(price.shape(0)),
+                          add_up(plan, sums, passing.rows.n_clusters, passing.rows.n_features));
 }
 
 static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<double, 2> pull, Out<float, 2> rows,
@@ -247,12 +371,6 @@ static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<do
         g_kernels.soft_rows(args, plan.order.data(), static_cast<float>(scale), pulls.of(c), plan.begin(c), plan.end(c),
                             scratch.of(worker), rows.data());
     });
-}
-
-static Table add_up(const Plan& plan, const Parts& parts, size_t K, size_t M) {
-    auto sums = new_table({K, M});
-    for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums.data(), c, 0, K * M);
-    return sums;
 }
 
 template <class T>
@@ -431,6 +549,11 @@ static Table median_sums(const Plan& plan, In<T, 2> X, In<T, 2> centers, In<doub
 template <class T> static void define_rows(nb::module_& m) {
     m.def("distances", &distances<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "labels"_a.none().noconvert(), "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
+    m.def("sweep_rows", &sweep_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "weights"_a.none().noconvert(), "scale"_a, "pull"_a.noconvert(), "steps"_a.none().noconvert(),
+          "before"_a.none().noconvert(), "n_threads"_a);
+    m.def("assign_rows", &assign_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "weights"_a.none().noconvert(), "price"_a.noconvert(), "labels"_a.noconvert(), "n_threads"_a);
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
     m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),

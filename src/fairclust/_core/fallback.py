@@ -16,8 +16,9 @@ from .fallback_graph import associations, contract, link_costs, match_nodes, mov
 from .fallback_medoids import coordinate_medians, median_sums, medoids
 
 __all__ = [
-    "Plan", "assign", "associations", "contract", "coordinate_medians", "distances", "label_sums", "link_costs",
-    "match_nodes", "median_sums", "medoids", "move_nodes", "name", "soft_rows", "soft_sums", "sweep",
+    "Plan", "assign", "assign_rows", "associations", "contract", "coordinate_medians", "distances", "label_sums",
+    "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "name", "soft_rows", "soft_sums", "sweep",
+    "sweep_rows",
 ]  # fmt: skip
 
 name = "numpy"
@@ -130,6 +131,41 @@ def assign(
             if gaps is not None:
                 gaps[rows] = two[:, 1] - two[:, 0]
     return masses, cost, gap
+
+
+def sweep_rows(
+    plan: Plan,
+    metric: int,
+    X: FloatArray,
+    centers: FloatArray,
+    weights: FloatArray | None,
+    scale: float,
+    pull: FloatArray,
+    steps: IntArray | None,
+    before: IntArray | None,
+    n_threads: int,
+) -> tuple[float, tuple[FloatArray, float, float, FloatArray, FloatArray]]:
+    """What the cheapest clusters cost, and what :func:`sweep` returns at these distances."""
+    excess = np.empty((len(plan.start), len(centers), _BLOCK), dtype=np.float32)
+    base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)
+    return base_cost, sweep(plan, excess, weights, scale, pull, steps, before, n_threads)
+
+
+def assign_rows(
+    plan: Plan,
+    metric: int,
+    X: FloatArray,
+    centers: FloatArray,
+    weights: FloatArray | None,
+    price: FloatArray,
+    labels: IntArray,
+    n_threads: int,
+) -> tuple[float, tuple[FloatArray, float, float], FloatArray]:
+    """Write ``labels`` (OUT); return the cheapest clusters' cost, what :func:`assign` does, and :func:`label_sums`."""
+    excess = np.empty((len(plan.start), len(centers), _BLOCK), dtype=np.float32)
+    base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)
+    answer = assign(plan, excess, weights, price, labels, None, n_threads)
+    return base_cost, answer, label_sums(plan, X, labels, weights, len(centers), n_threads)
 
 
 def soft_rows(plan: Plan, excess: FloatArray, scale: float, pull: FloatArray, rows: FloatArray, n_threads: int) -> None:

@@ -282,7 +282,6 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth e
     alignas(64) float w[kBlock];
     alignas(64) float z_values[kBlock];
     vfloat low[V], z[V], share[V];
-    vdouble cost = {};
     for (int64_t b = begin; b < end; ++b) {
         const float* excess = a.excess + b * a.n_clusters * kBlock;
         const int size = a.blocks.size[b];
@@ -303,7 +302,7 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth e
             }
             masses[k] += total(widened(mass));
         }
-        cost += widened(cost_sum);
+        sums[0] += total(widened(cost_sum));
         sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
         if (every.step) {
             const int64_t over = (every.before + a.blocks.start[b] - a.blocks.start[begin]) % every.step;
@@ -312,7 +311,6 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth e
             add_curvature(e, z_values, w, a.n_clusters, first, every.step, curvature);
         }
     }
-    sums[0] += total(cost);
 }
 
 static void assign(const SweepArgs& a, const float* price, int64_t begin, int64_t end, int32_t* labels, float* gaps,
@@ -364,19 +362,27 @@ static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, con
     }
 }
 
+// sum[m] += w * row[m], in double.
+template <class T> static inline void add_row(const T* row, double w, int64_t count, double* sum) {
+    for (int64_t m = 0; m < count; ++m) sum[m] += w * (double)row[m];
+}
+
+// Rows that are stored feature by feature are put together first, a block at a time.
 template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
-    T tile[kBlock * kFeatureTile];
+    T rows[kBlock * kFeatureTile];
     for (int64_t b = begin; b < end; ++b) {
         const int64_t start = a.blocks.start[b];
         const int size = a.blocks.size[b];
+        const int32_t* order = a.order + start;
         for (int64_t first = 0; first < a.n_features; first += kFeatureTile) {
             const int64_t count = smaller<int64_t>(a.n_features - first, kFeatureTile);
-            transpose_rows(a, start, size, first, count, tile);
-            for (int i = 0; i < size; ++i) {
-                double* sum = sums + (int64_t)a.labels[start + i] * a.n_features + first;
-                const double w = a.weights ? a.weights[start + i] : 1.0;
-                for (int64_t m = 0; m < count; ++m) sum[m] += w * (double)tile[m * kBlock + i];
+            for (int64_t m = 0; m < count; ++m) {
+                const T* column = a.X + (first + m) * a.feature_stride;
+                for (int i = 0; i < size; ++i) rows[i * kFeatureTile + m] = column[order[i]];
             }
+            for (int i = 0; i < size; ++i)
+                add_row(rows + i * kFeatureTile, a.weights ? a.weights[start + i] : 1.0, count,
+                        sums + (int64_t)a.labels[start + i] * a.n_features + first);
         }
     }
 }
@@ -384,12 +390,9 @@ template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_
 template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
     if (a.feature_stride) return label_sums_by_feature(a, begin, end, sums);
     for (int64_t b = begin; b < end; ++b)
-        for (int64_t at = a.blocks.start[b], stop = at + a.blocks.size[b]; at < stop; ++at) {
-            const T* row = a.X + (int64_t)a.order[at] * a.n_features;
-            double* sum = sums + (int64_t)a.labels[at] * a.n_features;
-            const double w = a.weights ? a.weights[at] : 1.0;
-            for (int64_t m = 0; m < a.n_features; ++m) sum[m] += w * (double)row[m];
-        }
+        for (int64_t at = a.blocks.start[b], stop = at + a.blocks.size[b]; at < stop; ++at)
+            add_row(a.X + (int64_t)a.order[at] * a.n_features, a.weights ? a.weights[at] : 1.0, a.n_features,
+                    sums + (int64_t)a.labels[at] * a.n_features);
 }
 
 template <class T>

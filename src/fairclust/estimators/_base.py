@@ -172,7 +172,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return SizeBounds(lower, upper)
 
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
-        """Single moves, where they are wanted, possible, and do not cost the goal."""
+        """Single moves, where wanted and possible; for a goal, only if they bring it nearer or make it cheaper."""
         wanted = aim.is_goal if self.polish == "auto" else bool(self.polish)
         small = problem.sweep.n_samples <= _LARGEST_POLISHED or self.polish is True
         objective = problem.objective
@@ -183,7 +183,7 @@ class FairClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return fit, False
         result, is_optimal = polish(objective, sweep, *problem.fairness.weighted(fit.weights), fit.result)
         polished = WeightedFit(result, fit.weights, fit.n_sweeps)
-        if aim.is_goal and aim.is_met(problem, fit) and not aim.is_met(problem, polished):
+        if aim.is_goal and aim.rank(problem, fit) < aim.rank(problem, polished):
             return fit, False
         return polished, is_optimal
 

@@ -19,7 +19,7 @@ _FREE = 1 << 26  # distances that an exact search in a cluster may take,
 _MOST_PER_POINT = 1 << 9  # or so many per point
 _FEW_CHANGES = 0.05  # share of the labels that change between two steps; below it medoids are exact
 _MANY_ROWS = 1 << 18  # above, only the last medoids are exact
-_MEDIAN_STEPS = 200
+_MEDIAN_STEPS = 200  # at most; near the end of a fit, four bring all there is to gain
 _MEDIAN_TOL = 1e-7  # relative fall of the sum of distances that a step of Weiszfeld's iteration must bring
 _NEAR = 1e-6  # of the mean distance: a point this close to a centre is at the centre
 _NO_WEIGHT = 1e-7  # soft assignments below this are nothing
@@ -259,11 +259,11 @@ class KMedianObjective:
             sums: FloatArray = kernels.median_sums(sweep.plan, self.X, tried, near, labels, weights, sweep.n_threads)
             return sums
 
-        return weiszfeld(sums_at, start, weight, _MEDIAN_STEPS)[0]
+        return weiszfeld(sums_at, start, weight)[0]
 
 
 def weiszfeld(
-    sums_at: Callable[[FloatArray, FloatArray], FloatArray], start: FloatArray, weight: FloatArray, n_steps: int
+    sums_at: Callable[[FloatArray, FloatArray], FloatArray], start: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, float]:
     """Geometric medians from ``start`` on, never worse than it, and the sum of distances to them.
 
@@ -274,13 +274,11 @@ def weiszfeld(
     start : ndarray of shape (n_clusters, n_features)
     weight : ndarray of shape (n_clusters,)
         Weight of each cluster's points.
-    n_steps : int
-        Most steps.
     """
     n_features = start.shape[1]
     tried, near = start, np.zeros(len(start))
     best, least = tried, np.full(len(start), np.inf)
-    for step in range(n_steps):
+    for step in range(_MEDIAN_STEPS):
         sums = sums_at(tried, near)
         pull, total, here, cost = np.split(sums, [n_features, n_features + 1, n_features + 2], axis=1)
         is_better = cost[:, 0] < least

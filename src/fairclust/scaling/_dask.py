@@ -93,10 +93,9 @@ def _has_room(n_bytes: int) -> bool:
         worker = None if distributed is None else distributed.get_worker()
     except ValueError:  # not on a worker
         worker = None
-    limit = None if worker is None else worker.memory_manager.memory_limit
-    if not limit:
+    if worker is None or not worker.memory_manager.memory_limit:
         return n_bytes <= SHARE * free_memory()
-    return bool(worker.monitor.get_process_memory() + n_bytes <= SHARE * limit)
+    return bool(worker.monitor.get_process_memory() + n_bytes <= SHARE * worker.memory_manager.memory_limit)
 
 
 def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:

@@ -54,7 +54,6 @@ from .tables import (
 from .writing import write_labels
 
 _SQUARED_EUCLIDEAN, _EUCLIDEAN = 0, 1
-_MEDIAN_STEPS = 4  # of Weiszfeld's iteration per outer iteration; a sample has brought the medians near
 
 
 @dataclass
@@ -450,7 +449,7 @@ class StreamedKMedian:
             job = MedianJob(labels.job, tried, near)
             return np.asarray(reduce(add, sweep.ask(median_tables, job)))
 
-        centers, value = weiszfeld(sums_at, labels.job.costs.centers, sizes, _MEDIAN_STEPS)
+        centers, value = weiszfeld(sums_at, labels.job.costs.centers, sizes)
         empty = np.flatnonzero(sizes <= 0)
         if len(empty):
             remote = sweep.farthest(labels, len(empty))

@@ -227,7 +227,7 @@ class Costs:
 
 
 class KeptCosts:
-    """Point costs of a block, kept for the next pass with the same centres, where there is room.
+    """Point costs of a block's panels, kept for the next pass with the same centres, where there is room.
 
     Parameters
     ----------
@@ -238,22 +238,22 @@ class KeptCosts:
     def __init__(self, has_room: Callable[[int], bool]) -> None:
         self._has_room = has_room
         self._costs: Costs | None = None
-        self._panels: list[tuple[FloatArray, float]] = []
+        self._panels: list[tuple[FloatArray, float] | None] = []
 
-    def of(self, costs: Costs) -> list[tuple[FloatArray, float]] | None:
-        """Excess costs and base cost of every panel; None: not kept."""
+    def of(self, costs: Costs) -> list[tuple[FloatArray, float] | None] | None:
+        """Excess and base cost of every panel (None: there was no room); None: not these costs."""
         own = self._costs
-        is_same = own is not None and own.is_same(costs)
-        return self._panels if is_same else None
+        return self._panels if own is not None and own.is_same(costs) else None
 
     def room(self, i: int, shape: tuple[int, ...]) -> FloatArray | None:
         """Room for the costs of panel i, which may hold old ones; None: there is none."""
         self._costs = None
-        if i < len(self._panels) and self._panels[i][0].shape == shape:
-            return self._panels[i][0]
+        known = self._panels[i] if i < len(self._panels) else None
+        if known is not None and known[0].shape == shape:
+            return known[0]
         return np.empty(shape, dtype=np.float32) if self._has_room(4 * math.prod(shape)) else None
 
-    def keep(self, costs: Costs, panels: list[tuple[FloatArray, float]]) -> None:
+    def keep(self, costs: Costs, panels: list[tuple[FloatArray, float] | None]) -> None:
         """Keep the costs of all panels."""
         self._costs, self._panels = costs, panels
 
@@ -289,44 +289,79 @@ class SoftTables:
 
 
 @dataclass(frozen=True)
-class _Filled:
-    """A panel with its point costs."""
+class _Rows:
+    """A panel of rows that answers: from kept costs, or from costs that are computed on the way and forgotten."""
 
     X: FloatArray
     layout: Layout
     plan: Any
-    excess: FloatArray
     weights: FloatArray | None
-    base_cost: float
+    costs: Costs
+    kept: tuple[FloatArray, float] | None  # excess, and the cost of the cheapest clusters
+
+    def sweep(self, job: SoftJob, before: IntArray) -> SoftTables:
+        """Count the soft assignments."""
+        how = (self.weights, job.scale, job.pull, job.steps, before, 1)
+        if self.kept is None:
+            base, answer = kernels.sweep_rows(self.plan, self.costs.metric, self.X, self.costs.centers, *how)
+        else:
+            base, answer = self.kept[1], kernels.sweep(self.plan, self.kept[0], *how)
+        masses, cost, log_partition, pairs, sampled = answer
+        return SoftTables(masses, base + cost, log_partition - job.scale * base, pairs, sampled)
+
+    def soft_sums(self, job: SoftJob) -> FloatArray:
+        """Sums of the rows weighted by the soft assignments."""
+        excess = self._fill(_buffer(self._shape))[0] if self.kept is None else self.kept[0]
+        X = np.ascontiguousarray(self.X)
+        return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.pull, 1))
+
+    def assign(self, price: FloatArray) -> tuple[IntArray, HardTables]:
+        """Label the rows, in visiting order; count the labels, and sum the rows by label."""
+        labels = np.empty(len(self.X), dtype=np.int32)
+        if self.kept is None:
+            base, answer, sums = kernels.assign_rows(
+                self.plan, self.costs.metric, self.X, self.costs.centers, self.weights, price, labels, 1
+            )
+        else:
+            base, answer = self.kept[1], kernels.assign(self.plan, self.kept[0], self.weights, price, labels, None, 1)
+            sums = kernels.label_sums(self.plan, self.X, labels, self.weights, len(self.costs.centers), 1)
+        masses, cost, gap = answer
+        return labels, HardTables(masses, base + cost, gap, sums, ())
+
+    def keeping(self, kept: KeptCosts, i: int) -> _Rows:
+        """The same panel, the i-th, with costs in room that stays; as it is where there is none."""
+        room = kept.room(i, self._shape)
+        return self if room is None else replace(self, kept=self._fill(room))
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        return self.layout.n_blocks, len(self.costs.centers), BLOCK
+
+    def _fill(self, room: FloatArray) -> tuple[FloatArray, float]:
+        metric, centers = self.costs.metric, self.costs.centers
+        return room, kernels.distances(self.plan, metric, self.X, centers, None, self.weights, room, 1)[0]
 
 
-def _filled(block: Block, table: IntArray, costs: Costs) -> Iterator[_Filled]:
-    """Distances of a block's rows to the centres, a panel at a time.
-
-    They stay in a buffer that the next panel uses again, unless the block keeps them for the next pass.
-    """
+def _panels(block: Block, table: IntArray, costs: Costs) -> Iterator[_Rows]:
+    """The rows of a block, a panel at a time. Costs are kept where the block has room for them."""
     assert block.codes is not None
-    first, n_clusters = 0, len(costs.centers)
-    known = None if block.kept is None else block.kept.of(costs)
-    fresh: list[tuple[FloatArray, float]] | None = None if block.kept is None or known is not None else []
+    first, kept = 0, block.kept
+    known = None if kept is None else kept.of(costs)
+    fresh: list[tuple[FloatArray, float] | None] = []
     for i, panel in enumerate(block.panels()):
         codes = table[block.codes[first : first + len(panel.X)]]
         X = np.asarray(panel.X, dtype=costs.centers.dtype)
         X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
         layout, plan = _plan(block, first, codes, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
-        if known is not None:
-            excess, base_cost = known[i]
-        else:
-            shape = (layout.n_blocks, n_clusters, BLOCK)
-            own = None if fresh is None or block.kept is None else block.kept.room(i, shape)
-            excess = _buffer(shape) if own is None else own
-            base_cost, _ = kernels.distances(plan, costs.metric, X, costs.centers, None, weights, excess, 1)
-            fresh = None if fresh is None or own is None else [*fresh, (own, base_cost)]
-        yield _Filled(X, layout, plan, excess, weights, base_cost)
+        rows = _Rows(X, layout, plan, weights, costs, None if known is None else known[i])
+        if kept is not None and known is None:
+            rows = rows.keeping(kept, i)
+            fresh.append(rows.kept)
+        yield rows
         first += len(panel.X)
-    if fresh is not None and block.kept is not None:
-        block.kept.keep(costs, fresh)
+    if kept is not None and known is None:
+        kept.keep(costs, fresh)
 
 
 def _plan(block: Block, first: int, codes: IntArray, n_cells: int) -> tuple[Layout, Any]:
@@ -358,19 +393,10 @@ def soft_tables(block: Block, table: IntArray, job: SoftJob) -> SoftTables:
     answer = SoftTables(
         np.zeros((n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_pairs, n_clusters, n_clusters)), np.zeros(n_cells)
     )
-    for panel in _filled(block, table, job.costs):
-        masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            panel.plan, panel.excess, panel.weights, job.scale, job.pull, job.steps, before, 1
-        )
-        before = before + panel.layout.cell_counts
-        sums = 0.0
-        if job.with_sums:
-            sums = kernels.soft_sums(
-                panel.plan, panel.excess, np.ascontiguousarray(panel.X), panel.weights, job.scale, job.pull, 1
-            )
-        answer += SoftTables(
-            masses, panel.base_cost + cost, log_partition - job.scale * panel.base_cost, pairs, sampled, sums
-        )
+    for rows in _panels(block, table, job.costs):
+        found = rows.sweep(job, before)
+        before = before + rows.layout.cell_counts
+        answer += replace(found, sums=rows.soft_sums(job)) if job.with_sums else found
     return answer
 
 
@@ -404,22 +430,18 @@ def hard_tables(block: Block, table: IntArray, job: HardJob) -> HardTables:
     n_clusters, n_features = job.costs.centers.shape
     answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_features)), ())
     digest = 0
-    for panel in _filled(block, table, job.costs):
-        labels = np.empty(len(panel.X), dtype=np.int32)
-        masses, cost, gap = kernels.assign(panel.plan, panel.excess, panel.weights, job.price, labels, None, 1)
-        sums = kernels.label_sums(panel.plan, panel.X, labels, panel.weights, n_clusters, 1)
+    for rows in _panels(block, table, job.costs):
+        labels, found = rows.assign(job.price)
         digest = zlib.crc32(labels.tobytes(), digest)
-        answer += HardTables(masses, panel.base_cost + cost, gap, sums, ())
-    return HardTables(answer.masses, answer.cost, answer.gap, answer.sums, (digest,))
+        answer += found
+    return replace(answer, digest=(digest,))
 
 
 def labels_of(block: Block, table: IntArray, job: HardJob) -> IntArray:
     """The labels of a block, in the user's order."""
     found = [np.empty(0, dtype=np.int32)]
-    for panel in _filled(block, table, job.costs):
-        labels = np.empty(len(panel.X), dtype=np.int32)
-        kernels.assign(panel.plan, panel.excess, panel.weights, job.price, labels, None, 1)
-        found.append(panel.layout.to_user_order(labels))
+    for rows in _panels(block, table, job.costs):
+        found.append(rows.layout.to_user_order(rows.assign(job.price)[0]))
     return np.concatenate(found)
 
 
@@ -436,11 +458,10 @@ def median_tables(block: Block, table: IntArray, job: MedianJob) -> FloatArray:
     """What the step needs, by label; see the kernel ``median_sums``."""
     n_clusters, n_features = job.tried.shape
     sums = np.zeros((n_clusters, n_features + 3))
-    for panel in _filled(block, table, job.labels.costs):
-        labels = np.empty(len(panel.X), dtype=np.int32)
-        kernels.assign(panel.plan, panel.excess, panel.weights, job.labels.price, labels, None, 1)
-        X = np.ascontiguousarray(panel.X)
-        sums += kernels.median_sums(panel.plan, X, job.tried, job.near, labels, panel.weights, 1)
+    for rows in _panels(block, table, job.labels.costs):
+        labels, _ = rows.assign(job.labels.price)
+        X = np.ascontiguousarray(rows.X)
+        sums += kernels.median_sums(rows.plan, X, job.tried, job.near, labels, rows.weights, 1)
     return sums
 
 
@@ -456,13 +477,12 @@ def farthest_rows(block: Block, table: IntArray, job: tuple[HardJob, int]) -> li
     """The rows that their cluster serves worst, as many as asked for, worst first."""
     hard, count = job
     found: list[Remote] = []
-    for panel in _filled(block, table, hard.costs):
-        labels = np.empty(len(panel.X), dtype=np.int32)
-        kernels.assign(panel.plan, panel.excess, panel.weights, hard.price, labels, None, 1)
-        X = panel.X[panel.layout.order]
+    for rows in _panels(block, table, hard.costs):
+        labels, _ = rows.assign(hard.price)
+        X = rows.X[rows.layout.order]
         distance = ((X.astype(np.float64) - hard.costs.centers[labels]) ** 2).sum(axis=1)
-        if panel.weights is not None:
-            distance[panel.weights == 0] = -1.0
+        if rows.weights is not None:
+            distance[rows.weights == 0] = -1.0
         worst = np.argsort(-distance, kind="stable")[:count]
         found += [Remote(float(distance[i]), X[i].copy()) for i in worst if distance[i] >= 0]
     return sorted(found, key=lambda one: -one.distance)[:count]
