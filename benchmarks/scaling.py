@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -86,6 +86,13 @@ def decode(path: Path, n_threads: int) -> None:
         list(pool.map(one, range(n_groups)))
 
 
+def read_table(path: Path) -> None:
+    """Read the whole file into memory, as most people do it."""
+    import pyarrow.parquet as pq
+
+    pq.read_table(path)
+
+
 def watched(name: str, kept: list[tuple[str, dict[str, float]]]) -> None:
     """Time every pass of a streamed fit."""
     plain = getattr(StreamedSweep, name)
@@ -142,6 +149,7 @@ def run_passes(path: Path, n_threads: int, repeats: int) -> list[str]:
         "reading the bytes": lambda: read_bytes(path),
         "decoding with pyarrow, 1 thread": lambda: decode(path, 1),
         f"decoding with pyarrow, {n_threads} threads": lambda: decode(path, n_threads),
+        "pyarrow.parquet.read_table": lambda: read_table(path),
         "a soft pass": lambda: sweep(cool, curvature=True),
         "a hard pass": lambda: sweep.assign(price),
     }
@@ -161,73 +169,40 @@ def run_passes(path: Path, n_threads: int, repeats: int) -> list[str]:
         lines += [f"| {name} | {one['wall']:.2f} | {one['cpu']:.2f} |" for name, one in middle.items()]
         lines.append("")
         for name in ("a soft pass", "a hard pass"):
-            ratios = [f"{middle[name]['wall'] / middle[raw]['wall']:.2f} × {raw}" for raw in list(works)[:3]]
+            ratios = [f"{middle[name]['wall'] / middle[raw]['wall']:.2f} × {raw}" for raw in list(works)[:4]]
             lines.append(f"- {name}, wall: {', '.join(ratios)}")
         lines.append("")
     return lines
 
 
-def run_parquet(n_rows: int, place: Path, n_threads: int, weight: Any) -> list[str]:
+def run_parquet(n_rows: int, place: Path, n_threads: int, weights: Sequence[Any]) -> list[str]:
+    """Whole fits, each in a process of its own, so that its peak memory can be told."""
     path = place / f"people-{n_rows}.parquet"
     if not path.exists():
         write_people(path, n_rows)
-    found = json.loads(
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks.scaling",
-                "child",
-                "--file",
-                str(path),
-                "--threads",
-                str(n_threads),
-                "--weight",
-                str(weight),
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.splitlines()[-1]
-    )
-    raw = [timed(lambda: decode(path, n_threads)) for _ in range(3)]
-    alone = [timed(lambda: decode(path, 1)) for _ in range(2)]
-    plain = [timed(lambda: read_bytes(path)) for _ in range(2)]
-    least = {
-        name: {clock: min(one[clock] for one in times) for clock in ("wall", "cpu")}
-        for name, times in (("decode", raw), ("decode alone", alone), ("bytes", plain))
-    }
     lines = [
         f"{n_rows:,} rows × 25 float32, {path.stat().st_size / 1e9:.2f} GB of Parquet, row groups of {_GROUP:,}, "
-        f"K = 20, {n_threads} threads, `fairness_weight={weight}`, file in the page cache.",
+        f"K = 20, {n_threads} threads, file in the page cache. 3 more passes describe, sample and label the rows.",
         "",
-        "| what | wall s | processor s |",
-        "|---|---|---|",
-        *(
-            f"| {what} | {row['wall']:.2f} | {row['cpu']:.2f} |"
-            for what, row in (
-                ("reading the bytes of the file, best of 2", least["bytes"]),
-                ("decoding the features with pyarrow, 1 thread, best of 2", least["decode alone"]),
-                (f"decoding the features with pyarrow, {n_threads} threads, best of 3", least["decode"]),
-                *((f"a {kind} pass of the fit (median)", row) for kind, row in found["passes"].items()),
-                ("the whole fit", found["fit"]),
-            )
-        ),
-        "",
-        f"Passes of the fit: {found['n_passes']}, and 3 more to describe, sample and label the rows. "
-        f"Peak memory of the process: {found['peak_mb']:.0f} MB. Worst KL {found['worst KL']:.4f}, "
-        f"goal met: {found['goal met']}; objective {found['objective']:.6g}; stopped: {found['stop']}.",
-        "",
+        "| fairness_weight | whole fit, wall s | processor s | passes | a soft pass, s | a hard pass, s | "
+        "peak memory, MB | worst KL | objective |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for kind, row in found["passes"].items():
-        ratios = [row[clock] / least["decode"][clock] for clock in ("wall", "cpu")]
+    for weight in weights:
+        order = [sys.executable, "-m", "benchmarks.scaling", "child", "--file", str(path)]
+        order += ["--threads", str(n_threads), "--weight", str(weight)]
+        told = subprocess.run(order, capture_output=True, text=True, check=True).stdout
+        found = json.loads(told.splitlines()[-1])
+        passes = found["passes"]
         lines.append(
-            f"- {kind} pass / decoding with as many threads: {ratios[0]:.2f} (wall), {ratios[1]:.2f} (processor)"
+            f"| {weight} | {found['fit']['wall']:.1f} | {found['fit']['cpu']:.1f} | {found['n_passes']} | "
+            f"{passes['soft']['wall']:.2f} | {passes['hard']['wall']:.2f} | {found['peak_mb']:.0f} | "
+            f"{found['worst KL']:.4f} | {found['objective']:.6g} |"
         )
     return lines
 
 
-def run_dask(n_rows: int, repeats: int, weight: Any) -> list[str]:
+def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
     """A LocalCluster of two processes against two threads in memory, in turn."""
     import dask.array as da
     from distributed import Client, LocalCluster
@@ -267,21 +242,22 @@ def run_dask(n_rows: int, repeats: int, weight: Any) -> list[str]:
 
         Xd, gd = load("x"), load("g")
         Xd[:1].compute(), gd[:1].compute()
-        setting = options | {"fairness_weight": weight}
-        times: dict[str, list[float]] = {"memory": [], "dask": []}
-        fits = {}
-        for _ in range(repeats):
-            for name, data in (("memory", (X, codes)), ("dask", (Xd, gd))):
-                began = time.perf_counter()
-                fits[name] = FairKMeans(**setting).fit(data[0], sensitive_features=data[1])
-                times[name].append(time.perf_counter() - began)
-                print(f"{weight} {name} {times[name][-1]:.1f} s", file=sys.stderr, flush=True)
-        ratio = statistics.median(d / m for d, m in zip(times["dask"], times["memory"], strict=True))
-        rows.append(
-            f"| {weight} | {min(times['memory']):.2f} | {min(times['dask']):.2f} | {ratio:.2f} | "
-            f"{fits['memory'].n_sweeps_} / {fits['dask'].n_sweeps_} | "
-            f"{fits['dask'].objective_ / fits['memory'].objective_ - 1:+.1e} |"
-        )
+        for weight in weights:
+            setting = options | {"fairness_weight": weight}
+            times: dict[str, list[float]] = {"memory": [], "dask": []}
+            fits = {}
+            for _ in range(repeats):
+                for name, data in (("memory", (X, codes)), ("dask", (Xd, gd))):
+                    began = time.perf_counter()
+                    fits[name] = FairKMeans(**setting).fit(data[0], sensitive_features=data[1])
+                    times[name].append(time.perf_counter() - began)
+                    print(f"{weight} {name} {times[name][-1]:.1f} s", file=sys.stderr, flush=True)
+            ratio = statistics.median(d / m for d, m in zip(times["dask"], times["memory"], strict=True))
+            rows.append(
+                f"| {weight} | {min(times['memory']):.2f} | {min(times['dask']):.2f} | {ratio:.2f} | "
+                f"{fits['memory'].n_sweeps_} / {fits['dask'].n_sweeps_} | "
+                f"{fits['dask'].objective_ / fits['memory'].objective_ - 1:+.1e} |"
+            )
         ours.DaskRunner.run = weighing  # type: ignore[method-assign]
         FairKMeans(**(options | {"fairness_weight": 500_000.0, "max_iter": 2})).fit(Xd, sensitive_features=gd)
         ours.DaskRunner.run = plain_run  # type: ignore[method-assign]
@@ -317,7 +293,7 @@ def main() -> None:
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--file", type=Path)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--weight", default="auto", help="fairness_weight: a number or auto")
+    parser.add_argument("--weight", default="auto", help="fairness_weight of a child's fit: a number or auto")
     parser.add_argument("--repeats", type=int, default=3)
     wanted = parser.parse_args()
     weight = wanted.weight if wanted.weight == "auto" else float(wanted.weight)
@@ -325,12 +301,13 @@ def main() -> None:
         print(json.dumps(fit_in_this_process(wanted.file, wanted.threads, weight)))
     elif wanted.what == "parquet":
         n_rows = wanted.rows or 25_000_000
-        write_section("Parquet", run_parquet(n_rows, wanted.dir, wanted.threads, weight))
+        weights = [0.1 * n_rows, "auto"]
+        write_section("Parquet", run_parquet(n_rows, wanted.dir, wanted.threads, weights))
     elif wanted.what == "passes":
         path = wanted.dir / f"people-{wanted.rows or 25_000_000}.parquet"
         write_section("Passes", run_passes(path, wanted.threads, wanted.repeats))
     else:
-        write_section("Dask", run_dask(wanted.rows or CENSUS_ROWS, wanted.repeats, weight))
+        write_section("Dask", run_dask(wanted.rows or CENSUS_ROWS, wanted.repeats, [500_000.0, "auto"]))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -265,6 +266,22 @@ def test_an_unknown_column_is_named(small, tmp_path):
         model().fit(ParquetBlocks(file), sensitive_features="knid")
     with pytest.raises(ValueError, match=r"column 'kind' of x\.parquet holds string, not numbers"):
         model().fit(ParquetBlocks(file, columns=["x0", "kind"]))
+
+
+def test_numbers_of_every_kind_are_read(tmp_path):
+    n = 50
+    numbers = {
+        "flag": pa.array([i % 2 == 0 for i in range(n)]),
+        "count": pa.array(range(n), pa.int64()),
+        "small": pa.array(range(n), pa.uint8()),
+        "half": pa.array(np.arange(n, dtype=np.float16)),
+        "money": pa.array([Decimal(i) / 4 for i in range(n)], pa.decimal128(10, 2)),
+    }
+    pq.write_table(pa.table(numbers), tmp_path / "x.parquet")
+    (block,) = ParquetBlocks(tmp_path / "x.parquet").open(None, None)
+    (panel,) = block.panels()
+    i = np.arange(n)
+    np.testing.assert_array_equal(panel.X, np.column_stack([i % 2 == 0, i, i, i, i / 4]))
 
 
 def test_columns_keep_the_order_that_was_asked_for(small, tmp_path):

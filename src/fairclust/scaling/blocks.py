@@ -23,7 +23,7 @@ from .runners import Runner, Threads
 if TYPE_CHECKING:
     from .tables import KeptCosts
 
-PANEL = 1 << 14  # rows that are worked on at once: their costs stay in a core's cache
+PANEL = 1 << 15  # rows that are worked on at once: they stay in the cores' caches, and Python is asked rarely
 BLOCK_ROWS = 1 << 17
 
 
@@ -338,31 +338,41 @@ class RowGroup:
         """Decode the columns that are needed, PANEL rows at a time."""
         names = [*self.columns, *(self.sensitive if with_groups else ())]
         names += [self.weight] if self.weight is not None else []
-        room = np.empty((len(self.columns), 0), dtype=self.dtype)
+        arrow = require_pyarrow("pyarrow")
+        kind = arrow.from_numpy_dtype(self.dtype)
         with opened(self.file) as parquet:
             for batch in _batches(parquet, self.index, names, self.file):
-                if room.shape[1] < batch.num_rows:  # fresh memory for each panel would cost more than filling it
-                    room = np.empty((len(self.columns), batch.num_rows), dtype=self.dtype)
                 yield Panel(
-                    self._matrix(batch, room[:, : batch.num_rows]),
+                    self._matrix(batch, kind),
                     self._groups(batch) if with_groups and self.sensitive else None,
-                    None if self.weight is None else _numbers(batch.column(self.weight), self.file, self.weight),
+                    None if self.weight is None else self._column(batch, self.weight).to_numpy().astype(float),
                 )
+        arrow.default_memory_pool().release_unused()  # which would otherwise grow to several times what is in use
 
     def _groups(self, batch: Any) -> Table:
         columns = tuple(_values(batch.column(name)) for name in self.sensitive)
         is_membership = len(columns) > 1 and all(column.dtype == bool for column in columns)
         return Table(self.sensitive, columns, is_membership, is_named=True)
 
-    def _matrix(self, batch: Any, X: FloatArray) -> FloatArray:
+    def _matrix(self, batch: Any, kind: Any) -> FloatArray:
         """Rows of features; stored feature by feature, as the file has them: turning them around costs a third."""
-        for m, name in enumerate(self.columns):
-            X[m] = _numbers(batch.column(name), self.file, name)
+        columns = [self._column(batch, name) for name in self.columns]
+        columns = [column if column.type == kind else column.cast(kind, safe=False) for column in columns]
+        X: FloatArray = type(batch).from_arrays(columns, names=self.columns).to_tensor(row_major=False).to_numpy()
         if self.offset is not None:
-            X -= self.offset[:, None].astype(self.dtype)
+            X = X - self.offset.astype(self.dtype)
         if self.scale is not None:
-            X /= self.scale[:, None].astype(self.dtype)
-        return X.T
+            X = X / self.scale.astype(self.dtype)
+        return X
+
+    def _column(self, batch: Any, name: str) -> Any:
+        column = batch.column(name)
+        if column.null_count:
+            raise InvalidInputError(
+                f"column {name!r} of {self.file.name} has {column.null_count} missing values among {len(column)} rows. "
+                "Fill them, or drop these rows."
+            )
+        return column
 
 
 def opened(file: Path) -> Any:
@@ -404,15 +414,6 @@ def _values(column: Any) -> AnyArray:
         return read_table(require_pyarrow("pyarrow").chunked_array([column])).columns[0]
     encoded = column.dictionary_encode()
     return np.asarray(encoded.dictionary.to_pylist(), dtype=str)[encoded.indices.to_numpy()]
-
-
-def _numbers(column: Any, file: Path, name: str) -> AnyArray:
-    if column.null_count:
-        raise InvalidInputError(
-            f"column {name!r} of {file.name} has {column.null_count} missing values among {len(column)} rows. "
-            "Fill them, or drop these rows."
-        )
-    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _parquet_files(path: Any) -> list[Path]:

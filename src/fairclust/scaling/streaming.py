@@ -443,7 +443,7 @@ class StreamedKMedian:
         self._own: tuple[FloatArray, float] | None = None  # the last medians, and the sum of distances to them
 
     def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
-        """A few steps from the centres that the labels were made with to the medians: never worse than those."""
+        """The medians, from the centres that the labels were made with on: a pass per step."""
 
         def sums_at(tried: FloatArray, near: FloatArray) -> FloatArray:
             job = MedianJob(labels.job, tried, near)

@@ -344,15 +344,13 @@ class _Rows:
 
 def _panels(block: Block, table: IntArray, costs: Costs) -> Iterator[_Rows]:
     """The rows of a block, a panel at a time. Costs are kept where the block has room for them."""
-    assert block.codes is not None
     first, kept = 0, block.kept
     known = None if kept is None else kept.of(costs)
     fresh: list[tuple[FloatArray, float] | None] = []
     for i, panel in enumerate(block.panels()):
-        codes = table[block.codes[first : first + len(panel.X)]]
         X = np.asarray(panel.X, dtype=costs.centers.dtype)
         X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
-        layout, plan = _plan(block, first, codes, costs.n_cells)
+        layout, plan = _plan(block, slice(first, first + len(X)), table, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
         rows = _Rows(X, layout, plan, weights, costs, None if known is None else known[i])
         if kept is not None and known is None:
@@ -364,15 +362,16 @@ def _panels(block: Block, table: IntArray, costs: Costs) -> Iterator[_Rows]:
         kept.keep(costs, fresh)
 
 
-def _plan(block: Block, first: int, codes: IntArray, n_cells: int) -> tuple[Layout, Any]:
+def _plan(block: Block, rows: slice, table: IntArray, n_cells: int) -> tuple[Layout, Any]:
     """Where the points of a panel lie; the same in every pass, and so kept where there is room."""
-    known = None if block.plans is None else block.plans.get((first, n_cells))
+    known = None if block.plans is None else block.plans.get((rows.start, n_cells))
     if known is not None:
         return known
-    layout = build_layout(codes, n_cells)
+    assert block.codes is not None
+    layout = build_layout(table[block.codes[rows]], n_cells)
     plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
     if block.plans is not None:
-        block.plans[first, n_cells] = (layout, plan)
+        block.plans[rows.start, n_cells] = (layout, plan)
     return layout, plan
 
 
