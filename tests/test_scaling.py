@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -164,6 +165,34 @@ def test_medians_from_blocks_are_those_in_memory(people, n_rows):
     assert streamed.objective_ == pytest.approx(distances.sum(dtype=float), rel=1e-4)
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+def test_medoids_from_blocks_are_rows_near_the_best(people, weighted):
+    X, groups = (part[:6000] for part in people)
+    weights = np.random.default_rng(3).integers(0, 3, len(X)).astype(float) if weighted else None
+    options = {"fairness_weight": 150.0, "random_state": 0}
+    in_memory = FairKMedian(4, **options).fit(X, sensitive_features=groups, sample_weight=weights)
+    blocks = cut(X, groups, rows=1700) if weights is None else cut(X, groups, weights, rows=1700)
+    streamed = FairKMedian(4, **options).fit(ArrayBlocks(blocks))
+    np.testing.assert_array_equal(X[streamed.medoid_indices_], streamed.cluster_centers_)
+    if weights is not None:
+        assert (weights[streamed.medoid_indices_] > 0).all()
+    assert streamed.energy_ <= in_memory.energy_ * 1.002
+    assert (np.diff(streamed.energy_history_) < 0).all()
+    w = np.ones(len(X)) if weights is None else weights
+    distances = np.linalg.norm(X - streamed.cluster_centers_[streamed.labels_], axis=1)
+    assert streamed.objective_ == pytest.approx(w @ distances, rel=1e-6)
+    # The promised bound holds for the exact medoids of the same labels.
+    promise = float(re.search(r"at most ([\d.e+-]+) %", streamed.medoid_search_).group(1)) / 100
+    best = 0.0
+    for k in range(4):
+        own = streamed.labels_ == k
+        between = np.linalg.norm(X[own][:, None].astype(float) - X[own][None], axis=2)
+        best += (w[own] @ between)[w[own] > 0].min()
+    assert best <= streamed.objective_ * (1 + 1e-9)
+    assert streamed.objective_ <= best * (1 + promise) * (1 + 1e-6)
+    assert streamed.objective_ == pytest.approx(best, rel=2e-3)
+
+
 def test_weights_count_as_repeated_rows(people):
     X, groups = (part[:4000] for part in people)
     times = np.random.default_rng(1).integers(0, 3, len(X))
@@ -315,8 +344,8 @@ def test_what_needs_all_rows_in_memory_says_so(small):
     X, groups = small
     with pytest.raises(ValueError, match="max_fairness_error=0 asks for exact counts"):
         FairKMeans(3, max_fairness_error=0).fit(MemmapBlocks(X), sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"FairKMedian\(center='medoid'.* needs X in memory.*center='geometric'"):
-        FairKMedian(3).fit(MemmapBlocks(X), sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"FairKMedian\(metric='manhattan'.* needs X in memory.*euclidean distances"):
+        FairKMedian(3, metric="manhattan").fit(MemmapBlocks(X), sensitive_features=groups)
     with pytest.raises(ValueError, match="can be gone through only once"):
         ArrayBlocks(iter([X]))
     with pytest.raises(ValueError, match=r"labels_to='labels\.txt', but a name that ends in"):

@@ -128,6 +128,10 @@ class DataSweep(Sweep, Protocol):
         """Labels as the user gets them: one per row, in the user's order."""
         ...
 
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Rows of the user's data, of points that the sweep knows by these positions."""
+        ...
+
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """A sample with the groups' own shares, of about every step-th point. Also its rows of X."""
         ...
@@ -203,6 +207,10 @@ class InMemorySweep:
     def last_labels(self) -> IntArray:
         """A copy of the labels."""
         return self.labels.copy()
+
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Positions are in visiting order."""
+        return self.layout.order[positions]
 
     def user_labels(self, labels: IntArray) -> IntArray:
         """Labels in the user's order."""

@@ -17,14 +17,13 @@ from .._typing import IntArray
 from ..audit import AuditReport, AuditReports
 from ..checks import resolve_threads
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from ..estimators import FairKMeans
 from ..metrics import Composition
 from ..scaling import DaskParquet, ParquetBlocks, fits_in_memory, open_blocks
 from ..scaling.blocks import opened, require_pyarrow
 from ..scaling.memory import SHARE, free_memory
 from ..scaling.writing import whole
 from .columns import Choice, choose_features, names_in
-from .objectives import watched
+from .objectives import WORDS, find_estimator, watched
 from .screen import note, say, told_warnings
 from .summary import audits_as_json, listed, print_json, show_audits
 from .tables import Table, is_parquet
@@ -98,9 +97,9 @@ def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
     with _client(how.dask), tempfile.TemporaryDirectory(prefix=".fairclust-", dir=place) as scratch, told_warnings():
         blocks = _standardised(kind, source, choice, sensitive, Path(scratch), stages, method)
         with stages.stage("fit", "Clustering") as stage:
-            model = watched(FairKMeans, lambda i, energy: stage.tell(f"iteration {i}, energy {energy:.6g}"))(
-                **parameters
-            )
+            model = watched(
+                find_estimator(method.objective), lambda i, energy: stage.tell(f"iteration {i}, energy {energy:.6g}")
+            )(**parameters)
             model.fit(blocks, sensitive_features=sensitive)
         if wanted.out is not None:
             with stages.stage("write", f"Writing {wanted.out.name}"):
@@ -113,7 +112,7 @@ def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
 
 def _check(source: Any, method: Any, wanted: Any) -> None:
     refused = {
-        "--objective": method.objective if method.objective != "kmeans" else None,
+        "--objective ncut": method.objective if method.objective == "ncut" else None,
         "--report": wanted.report,
         "--soft": wanted.soft or None,
         "--compare": wanted.compare or None,
@@ -265,7 +264,7 @@ def _tell(
             }
         )
         return
-    show_audits(audit, f"{model.n_clusters} clusters, fair K-means")
+    show_audits(audit, f"{model.n_clusters} clusters, fair {WORDS[method.objective][0]}")
     say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
     say(stages.in_words)
     if wanted.out is not None:

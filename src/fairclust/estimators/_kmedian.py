@@ -16,7 +16,6 @@ from ..objectives.kmedian import CENTERS, METRICS, KMedianObjective
 from ..people import Attributes
 from ..problem import Problem, WeightedFit
 from ..scaling import BlockData, StreamedKMedian
-from ..sweep import InMemorySweep
 from ._base import PrototypeClusterer, check_no_exact_counts
 
 
@@ -272,14 +271,14 @@ class FairKMedian(PrototypeClusterer):
 
     def _check_streamed(self) -> None:
         check_no_exact_counts(self)
-        if (self.center, self.metric, self.assignments) != ("geometric", "euclidean", "hard"):
+        if (self.metric, self.assignments) != ("euclidean", "hard"):
             raise InvalidInputError(
-                f"FairKMedian(center={self.center!r}, metric={self.metric!r}, assignments={self.assignments!r}) needs "
-                "X in memory. Block by block, use center='geometric' with euclidean distances and hard assignments."
+                f"FairKMedian(metric={self.metric!r}, assignments={self.assignments!r}) needs X in memory. "
+                "Block by block, use euclidean distances and hard assignments."
             )
 
     def _streamed_objective(self, data: BlockData) -> Objective:
-        return StreamedKMedian(data)
+        return StreamedKMedian(data, self.center)
 
     def _settings(self) -> Any:
         checks.check_choice("metric", self.metric, tuple(METRICS))
@@ -293,12 +292,10 @@ class FairKMedian(PrototypeClusterer):
 
     def _store_medoids(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
         """Store the exact medoids of the final labels; return the fit with its centres and objective theirs."""
-        assert isinstance(problem.objective, KMedianObjective)
-        assert isinstance(problem.sweep, InMemorySweep)
         result = fit.result
-        medoids = problem.objective.medoids(problem.sweep, result.labels)
-        order = problem.sweep.layout.order
-        self.medoid_indices_ = np.where(medoids.positions >= 0, order[medoids.positions], -1)
+        assert isinstance(problem.objective, KMedianObjective | StreamedKMedian)
+        medoids = problem.objective.medoids(problem.sweep, result.labels)  # type: ignore[arg-type]
+        self.medoid_indices_ = np.where(medoids.positions >= 0, problem.sweep.rows_of(medoids.positions), -1)
         self.n_distance_evaluations_ = problem.objective.effort.n_distances
         above = medoids.value / medoids.lower - 1.0 if medoids.lower > 0 else np.inf
         self.medoid_search_ = (

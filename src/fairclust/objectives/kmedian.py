@@ -264,8 +264,8 @@ class KMedianObjective:
 
 def weiszfeld(
     sums_at: Callable[[FloatArray, FloatArray], FloatArray], start: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, float]:
-    """Geometric medians from ``start`` on, never worse than it, and the sum of distances to them.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Geometric medians from ``start`` on, never worse than it.
 
     Parameters
     ----------
@@ -274,26 +274,36 @@ def weiszfeld(
     start : ndarray of shape (n_clusters, n_features)
     weight : ndarray of shape (n_clusters,)
         Weight of each cluster's points.
+
+    Returns
+    -------
+    medians : ndarray of shape (n_clusters, n_features)
+    values, lower : ndarray of shape (n_clusters,)
+        Sums of the distances to them, and what these sums are not less than at any point.
     """
     n_features = start.shape[1]
     tried, near = start, np.zeros(len(start))
-    best, least = tried, np.full(len(start), np.inf)
+    weight = np.maximum(weight, np.finfo(float).tiny)
+    best, least, lower = tried, np.full(len(start), np.inf), np.zeros(len(start))
     for step in range(_MEDIAN_STEPS):
         sums = sums_at(tried, near)
         pull, total, here, cost = np.split(sums, [n_features, n_features + 1, n_features + 2], axis=1)
+        # The points elsewhere pull with a force of this length; the points at the centre hold it with their weight.
+        force = np.linalg.norm(pull, axis=1, keepdims=True)
         is_better = cost[:, 0] < least
         before, least = float(least.sum()), np.minimum(least, cost[:, 0])
         best = np.where(is_better[:, None], tried, best)
+        # The sum f is convex, and no median lies farther away than 2 f / weight.
+        slope = np.maximum(force - here, 0.0)[:, 0] / weight
+        lower = np.maximum(lower, cost[:, 0] * (1.0 - 2.0 * slope))
         # The first step may be short: it starts close to a point, and does not know yet what close is.
         if step > 1 and before - float(least.sum()) <= _MEDIAN_TOL * float(least.sum()):
             break
-        # The points elsewhere pull with a force of this length; the points at the centre hold it with their weight.
-        force = np.linalg.norm(pull, axis=1, keepdims=True)
         free = np.divide(force - here, force, out=np.zeros_like(force), where=force > here)
         moved_to = tried + free * np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
         tried = np.ascontiguousarray(moved_to, dtype=start.dtype)
-        near = _NEAR * cost[:, 0] / np.maximum(weight, np.finfo(float).tiny)
-    return np.ascontiguousarray(best), float(least.sum())
+        near = _NEAR * cost[:, 0] / weight
+    return np.ascontiguousarray(best), least, np.minimum(lower, least)
 
 
 def _share_changed(before: IntArray | None, now: IntArray) -> float:

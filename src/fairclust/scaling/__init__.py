@@ -6,8 +6,9 @@ Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinar
 from ._dask import DaskParquet
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
 from .memory import fits_in_memory
+from .objectives import StreamedKMeans, StreamedKMedian
 from .sources import as_blocks, open_blocks, streamed_starts
-from .streaming import BlockData, StreamedKMeans, StreamedKMedian, StreamedSweep
+from .streaming import BlockData, StreamedSweep
 
 __all__ = [
     "ArrayBlocks",

@@ -1,4 +1,4 @@
-"""K-means from data in blocks: the sweep's question answered by passes over them, a few numbers per block and pass.
+"""Data in blocks: the sweep's question answered by passes over them, a few numbers per block and pass.
 
 No array has a row per point, except a byte with its group. The labels are not kept either: they are argmin(a + price),
 and the pass that counts them also sums the rows by label. So the next centres and what the labels cost there are known
@@ -19,8 +19,6 @@ from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..groups import Table
 from ..layout import build_layout
-from ..objectives import KMeansObjective
-from ..objectives.kmedian import KMedianObjective, weiszfeld
 from ..people import Cells
 from ..sweep import (
     Answer,
@@ -35,11 +33,11 @@ from ..sweep import (
 )
 from .runners import Runner
 from .tables import (
+    SQUARED_EUCLIDEAN,
     Collected,
     Costs,
     Description,
     HardJob,
-    MedianJob,
     SoftJob,
     Wanted,
     collect,
@@ -47,13 +45,10 @@ from .tables import (
     farthest_rows,
     hard_tables,
     labels_of,
-    median_tables,
     merge_moments,
     soft_tables,
 )
 from .writing import write_labels
-
-_SQUARED_EUCLIDEAN, _EUCLIDEAN = 0, 1
 
 
 @dataclass
@@ -310,7 +305,7 @@ class StreamedSweep:
         self.is_weighted = data.is_weighted
         self.group_masses = data.group_masses[None]
         self.n_sweeps = 0
-        self.costs = Costs(_SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_groups)
+        self.costs = Costs(SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_groups)
         self.labels: RuledLabels | None = None
         self._labels_to = labels_to
 
@@ -336,6 +331,10 @@ class StreamedSweep:
             log_partition=found.log_partition,
             curvature=laplacian(found.pairs, found.masses, found.sampled) if curvature else None,
         )
+
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Points are known by their rows here."""
+        return positions
 
     def ask(self, work: Any, job: Any) -> Any:
         """One more pass, for what an objective wants to know."""
@@ -376,121 +375,6 @@ class StreamedSweep:
         found = self.data.runner.run(farthest_rows, (labels.job, count), tables=self.data.tables)
         remote = sorted((one for part in found for one in part), key=lambda one: -one.distance)
         return np.array([one.row for one in remote[:count]])
-
-
-class StreamedKMeans:
-    """K-means over blocks; see :class:`fairclust.objectives.KMeansObjective` for the same in memory."""
-
-    def __init__(self, data: BlockData) -> None:
-        self._data = data
-
-    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
-        """Means of the clusters. An empty cluster's centre moves to a row that its own serves badly."""
-        means = labels.means
-        empty = np.flatnonzero(sizes <= 0)
-        if len(empty):
-            remote = sweep.farthest(labels, len(empty))
-            means[empty[: len(remote)]] = remote
-        return np.ascontiguousarray(means, dtype=self._data.dtype)
-
-    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
-        """Means weighted by the soft assignments; a pass."""
-        sums = sweep.soft_sums(state)
-        means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
-        return np.ascontiguousarray(means, dtype=self._data.dtype)
-
-    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
-        """Set the centres; return what the labels cost there: nothing has to be read for that."""
-        sweep.costs = Costs(_SQUARED_EUCLIDEAN, parameters, sweep.n_groups)
-        if labels is None:
-            return 0.0
-        # Σ ‖x − c‖² = Σ ‖x − mean‖² + n ‖c − mean‖², at the centres that the labels were made with and here.
-        means = labels.means
-        there, here = (self.lead(at, means, labels.sizes) for at in (labels.job.costs.centers, parameters))
-        return labels.cost - there + here
-
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
-        return answer.cost - self.lead(old, new, answer.masses.sum(axis=1))
-
-    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
-        """Go on from old to new, and a share of that way farther."""
-        return np.ascontiguousarray(new + reach * (new - old), dtype=self._data.dtype)
-
-    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
-        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
-
-    def sampled(self, rows: IntArray) -> KMeansObjective:
-        """K-means on the rows of a sample that the sweep has taken."""
-        sample = self._data.taken(rows)
-        return KMeansObjective(sample.X, sample.weights)
-
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-        return _movement(old, new, self._data.variance)
-
-    def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
-        """Not asked for: see :meth:`parameters`."""
-        raise AssertionError("labels that are a rule cannot be changed point by point")
-
-
-class StreamedKMedian:
-    """K-median with geometric medians over blocks: distances, not squared. Every step towards the medians is a pass."""
-
-    def __init__(self, data: BlockData) -> None:
-        self._data = data
-        self._own: tuple[FloatArray, float] | None = None  # the last medians, and the sum of distances to them
-
-    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
-        """The medians, from the centres that the labels were made with on: a pass per step."""
-
-        def sums_at(tried: FloatArray, near: FloatArray) -> FloatArray:
-            job = MedianJob(labels.job, tried, near)
-            return np.asarray(reduce(add, sweep.ask(median_tables, job)))
-
-        centers, value = weiszfeld(sums_at, labels.job.costs.centers, sizes)
-        empty = np.flatnonzero(sizes <= 0)
-        if len(empty):
-            remote = sweep.farthest(labels, len(empty))
-            centers[empty[: len(remote)]] = remote
-        self._own = (centers, value)
-        return centers
-
-    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
-        """Not asked for: estimators refuse soft assignments."""
-        raise AssertionError("medians of soft assignments need the rows in memory")
-
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """Not asked for either."""
-        raise AssertionError("medians of soft assignments need the rows in memory")
-
-    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
-        """Set the centres; what the labels cost at their own medians is known from the search for them."""
-        sweep.costs = Costs(_EUCLIDEAN, parameters, sweep.n_groups)
-        if labels is None:
-            return 0.0
-        assert self._own is not None
-        assert self._own[0] is parameters
-        return self._own[1]
-
-    def sampled(self, rows: IntArray) -> KMedianObjective:
-        """K-median on the rows of a sample that the sweep has taken."""
-        sample = self._data.taken(rows)
-        return KMedianObjective(sample.X, "euclidean", "geometric", weights=sample.weights)
-
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """Σ_k ‖Δc_k‖² over the mean variance of the features."""
-        return _movement(old, new, self._data.variance)
-
-    def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
-        """Not asked for: see :meth:`parameters`."""
-        raise AssertionError("labels that are a rule cannot be changed point by point")
-
-
-def _movement(old: FloatArray, new: FloatArray, variance: float) -> float:
-    moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
-    return moved / variance if variance > 0 else 0.0
 
 
 def _table(values: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from .._core import kernels
 from .._typing import AnyArray, FloatArray, IntArray
@@ -23,6 +24,7 @@ from ..groups import Table, factorize, find_missing
 from ..layout import BLOCK, Layout, build_layout, every_nth_of_each
 from .blocks import Block
 
+SQUARED_EUCLIDEAN, EUCLIDEAN = 0, 1  # metrics, as the kernels number them
 _scratch = threading.local()
 _MOST_KINDS = 100_000
 
@@ -461,6 +463,86 @@ def median_tables(block: Block, table: IntArray, job: MedianJob) -> FloatArray:
         labels, _ = rows.assign(job.labels.price)
         X = np.ascontiguousarray(rows.X)
         sums += kernels.median_sums(rows.plan, X, job.tried, job.near, labels, rows.weights, 1)
+    return sums
+
+
+@dataclass(frozen=True)
+class NearJob:
+    """The rows nearest to a point for each cluster, of those that a rule puts there."""
+
+    labels: HardJob
+    points: FloatArray
+    count: int
+
+
+@dataclass(frozen=True)
+class NearRows:
+    """The nearest rows of each cluster, at most ``count``, cluster by cluster; those of several blocks add up."""
+
+    count: int
+    clusters: IntArray
+    distances: FloatArray
+    positions: IntArray  # rows of the data
+    rows: FloatArray
+
+    def moved(self, first: int) -> NearRows:
+        """The same, where so many rows come before."""
+        return replace(self, positions=self.positions + first)
+
+    def __add__(self, other: NearRows) -> NearRows:
+        clusters, distances, positions, rows = (
+            np.concatenate((getattr(self, name), getattr(other, name)))
+            for name in ("clusters", "distances", "positions", "rows")
+        )
+        kept = _nearest(clusters, distances, positions, self.count)
+        return NearRows(self.count, clusters[kept], distances[kept], positions[kept], rows[kept])
+
+
+def _nearest(clusters: IntArray, distances: FloatArray, positions: IntArray, count: int) -> IntArray:
+    """Which rows are the nearest of their cluster, at most so many of each; sorted by cluster and distance."""
+    order = np.lexsort((positions, distances, clusters))
+    ordered = clusters[order]
+    return order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < count]
+
+
+def near_rows(block: Block, table: IntArray, job: NearJob) -> NearRows:
+    """Rows of the block, none of weight 0, that are nearest to their cluster's point."""
+    nothing = np.empty(0, dtype=np.int64)
+    answer = NearRows(job.count, nothing, np.empty(0), nothing, job.points[:0])
+    first = 0
+    for rows in _panels(block, table, job.labels.costs):
+        labels, _ = rows.assign(job.labels.price)
+        order = rows.layout.order
+        if rows.weights is not None:
+            labels, order = labels[rows.weights > 0], order[rows.weights > 0]
+        difference = rows.X[order] - job.points[labels]
+        distances = np.sqrt(np.einsum("ij,ij->i", difference, difference, dtype=np.float64))
+        kept = _nearest(labels, distances, order, job.count)
+        positions = order[kept].astype(np.int64)
+        found = NearRows(job.count, labels[kept].astype(np.int64), distances[kept], positions, rows.X[positions])
+        answer += found.moved(first)
+        first += len(rows.X)
+    return answer
+
+
+@dataclass(frozen=True)
+class CandidateJob:
+    """Candidates for the medoids of the labels of a rule."""
+
+    labels: HardJob
+    rows: FloatArray
+    clusters: IntArray
+
+
+def candidate_sums(block: Block, table: IntArray, job: CandidateJob) -> FloatArray:
+    """Sum of the distances of each candidate's cluster to it."""
+    sums = np.zeros(len(job.rows))
+    for rows in _panels(block, table, job.labels.costs):
+        labels, _ = rows.assign(job.labels.price)
+        for k in np.unique(job.clusters):
+            own, mine = np.flatnonzero(labels == k), job.clusters == k
+            distances = cdist(rows.X[rows.layout.order[own]], job.rows[mine])
+            sums[mine] += distances.sum(axis=0) if rows.weights is None else rows.weights[own] @ distances
     return sums
 
 

@@ -1,0 +1,184 @@
+"""K-means and K-median over blocks: the objectives of a streamed sweep. In memory, see :mod:`fairclust.objectives`."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..objectives import KMeansObjective
+from ..objectives.kmedian import Effort, KMedianObjective, Medoids, weiszfeld
+from ..sweep import Answer, State
+from .streaming import BlockData, RuledLabels, StreamedSweep
+from .tables import (
+    EUCLIDEAN,
+    SQUARED_EUCLIDEAN,
+    CandidateJob,
+    Costs,
+    MedianJob,
+    NearJob,
+    candidate_sums,
+    median_tables,
+    near_rows,
+)
+
+_CANDIDATES = 8  # rows near a cluster's median that may become its medoid
+
+
+class StreamedKMeans:
+    """K-means over blocks; see :class:`fairclust.objectives.KMeansObjective` for the same in memory."""
+
+    def __init__(self, data: BlockData) -> None:
+        self._data = data
+
+    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
+        """Means of the clusters. An empty cluster's centre moves to a row that its own serves badly."""
+        means = labels.means
+        empty = np.flatnonzero(sizes <= 0)
+        if len(empty):
+            remote = sweep.farthest(labels, len(empty))
+            means[empty[: len(remote)]] = remote
+        return np.ascontiguousarray(means, dtype=self._data.dtype)
+
+    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Means weighted by the soft assignments; a pass."""
+        sums = sweep.soft_sums(state)
+        means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
+        return np.ascontiguousarray(means, dtype=self._data.dtype)
+
+    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
+        """Set the centres; return what the labels cost there: nothing has to be read for that."""
+        sweep.costs = Costs(SQUARED_EUCLIDEAN, parameters, sweep.n_groups)
+        if labels is None:
+            return 0.0
+        # Σ ‖x − c‖² = Σ ‖x − mean‖² + n ‖c − mean‖², at the centres that the labels were made with and here.
+        means = labels.means
+        there, here = (self.lead(at, means, labels.sizes) for at in (labels.job.costs.centers, parameters))
+        return labels.cost - there + here
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
+        return answer.cost - self.lead(old, new, answer.masses.sum(axis=1))
+
+    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
+        """Go on from old to new, and a share of that way farther."""
+        return np.ascontiguousarray(new + reach * (new - old), dtype=self._data.dtype)
+
+    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
+        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
+        return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
+
+    def sampled(self, rows: IntArray) -> KMeansObjective:
+        """K-means on the rows of a sample that the sweep has taken."""
+        sample = self._data.taken(rows)
+        return KMeansObjective(sample.X, sample.weights)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
+        return _movement(old, new, self._data.variance)
+
+    def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
+        """Not asked for: see :meth:`parameters`."""
+        raise AssertionError("labels that are a rule cannot be changed point by point")
+
+
+class StreamedKMedian:
+    """K-median over blocks, with euclidean distances. Every step towards the medians is a pass.
+
+    A medoid is the best of the few rows of its cluster that lie nearest to the geometric median: two passes more. What
+    the exact one could save is known, since no point at all serves a cluster better than its median.
+    """
+
+    def __init__(self, data: BlockData, center: str = "medoid", effort: Effort | None = None) -> None:
+        self._data = data
+        self.center = center
+        self.effort = Effort() if effort is None else effort
+        self._own: tuple[FloatArray, float] | None = None  # the last centres, and the sum of distances to them
+
+    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
+        """Medians, or medoids near them. An empty cluster's centre moves to a row that its own serves badly."""
+        medians, values, _ = self._medians(sweep, labels, sizes)
+        centers, value = medians, float(values.sum())
+        if self.center == "medoid":
+            found = self._search(sweep, labels, medians, values)
+            centers, value = found.centers, found.value
+        empty = np.flatnonzero(sizes <= 0)
+        if len(empty):
+            remote = sweep.farthest(labels, len(empty))
+            centers[empty[: len(remote)]] = remote
+        self._own = (centers, value)
+        return centers
+
+    def medoids(self, sweep: StreamedSweep, labels: RuledLabels) -> Medoids:
+        """Medoids of these labels; their positions are rows of the data."""
+        medians, values, lower = self._medians(sweep, labels, labels.sizes)
+        found = self._search(sweep, labels, medians, values)
+        return Medoids(found.positions, found.centers, found.value, float(lower.sum()))
+
+    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Not asked for: estimators refuse soft assignments."""
+        raise AssertionError("medians of soft assignments need the rows in memory")
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Not asked for either."""
+        raise AssertionError("medians of soft assignments need the rows in memory")
+
+    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
+        """Set the centres; what the labels cost at their own is known from the search for them."""
+        sweep.costs = Costs(EUCLIDEAN, parameters, sweep.n_groups)
+        if labels is None:
+            return 0.0
+        assert self._own is not None
+        assert self._own[0] is parameters
+        return self._own[1]
+
+    def sampled(self, rows: IntArray) -> KMedianObjective:
+        """K-median on the rows of a sample that the sweep has taken."""
+        sample = self._data.taken(rows)
+        return KMedianObjective(sample.X, "euclidean", self.center, self.effort, sample.weights)
+
+    def relaxed(self) -> StreamedKMedian | None:
+        """K-median with geometric medians: medoids are found among the rows near them."""
+        return StreamedKMedian(self._data, "geometric", self.effort) if self.center == "medoid" else None
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features."""
+        return _movement(old, new, self._data.variance)
+
+    def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
+        """Not asked for: see :meth:`parameters`."""
+        raise AssertionError("labels that are a rule cannot be changed point by point")
+
+    def _medians(
+        self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Geometric medians, from the centres that the labels were made with on: a pass per step. See ``weiszfeld``."""
+
+        def sums_at(tried: FloatArray, near: FloatArray) -> FloatArray:
+            job = MedianJob(labels.job, tried, near)
+            return np.asarray(reduce(add, sweep.ask(median_tables, job)))
+
+        return weiszfeld(sums_at, labels.job.costs.centers, sizes)
+
+    def _search(self, sweep: StreamedSweep, labels: RuledLabels, medians: FloatArray, values: FloatArray) -> Medoids:
+        """The best medoid among a few rows near each median; the median stays where a cluster has no row."""
+        first = np.cumsum([0, *(part.n_rows for part in self._data.parts)])
+        parts = list(sweep.ask(near_rows, NearJob(labels.job, medians, _CANDIDATES)))
+        near = reduce(add, (part.moved(int(start)) for part, start in zip(parts, first, strict=False)))
+        sums = np.asarray(reduce(add, sweep.ask(candidate_sums, CandidateJob(labels.job, near.rows, near.clusters))))
+        self.effort.n_distances += sweep.n_samples * (_CANDIDATES + 1)
+        positions = np.full(len(medians), -1)
+        centers, costs = medians.copy(), values.copy()
+        for k in range(len(medians)):
+            own = np.flatnonzero(near.clusters == k)
+            if len(own):
+                best = own[np.argmin(sums[own])]
+                positions[k], centers[k], costs[k] = near.positions[best], near.rows[best], sums[best]
+        return Medoids(positions, centers, float(costs.sum()), float(values.sum()))
+
+
+def _movement(old: FloatArray, new: FloatArray, variance: float) -> float:
+    moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
+    return moved / variance if variance > 0 else 0.0
