@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairclust.errors import InvalidInputError
-from fairclust.groups import encode_groups, encode_with_names, to_column
+from fairclust.groups import encode_groups, to_column
 
 SEX = ["M", "F", "F", "M", "F"]
 
@@ -174,10 +174,3 @@ def test_what_is_no_column_is_refused(shape):
 def test_values_that_cannot_be_compared_are_refused():
     with pytest.raises(InvalidInputError, match="plain values such as text or numbers"):
         encode_groups(np.array([{"a": 1}, {"b": 2}], dtype=object))
-
-
-def test_groups_that_fit_did_not_see_are_named():
-    names = np.array(["F", "M"])
-    assert encode_with_names(["M", "M", "F"], names).tolist() == [1, 1, 0]
-    with pytest.raises(InvalidInputError, match=r"sensitive_features has 'X', which fit\(\) did not see"):
-        encode_with_names(["M", "X"], names)

@@ -75,19 +75,6 @@ def encode_groups(
     return Groups(codes, names, target_of(target_proportions, names, mass / mass.sum()))
 
 
-def encode_with_names(sensitive_features: Any, names: AnyArray, argument: str = "sensitive_features") -> IntArray:
-    """Encode values by names that are known already; a value that is not among them is an error."""
-    found, codes = factorize(to_column(sensitive_features, argument), argument)
-    known = {name: code for code, name in enumerate(names.tolist())}
-    unknown = [name for name in found.tolist() if name not in known]
-    if unknown:
-        raise InvalidInputError(
-            f"{argument} has {listed(unknown)}, which fit() did not see. Known groups: {listed(names.tolist())}."
-        )
-    table = np.array([known[name] for name in found.tolist()], dtype=np.int32)
-    return table[codes]
-
-
 @dataclass(frozen=True)
 class Table:
     """Columns as the user gave them.
