@@ -219,6 +219,30 @@ def test_sums_of_rows_equal_oracle(each_kernel, dtype, weighted):
     np.testing.assert_allclose(soft, wanted, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_costs_that_are_not_kept_give_the_same_bits(each_kernel, dtype, weighted, order):
+    data, sweep, labels = rows_of(2, dtype, weighted)
+    plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+    X, pull = np.asarray(data.X, order=order), np.random.default_rng(0).normal(size=(3, 3))
+    base, _ = each_kernel.distances(plan, 0, X, data.init, None, sweep.weights, sweep.excess, 1)
+    how = (sweep.weights, 0.01, pull, np.array([1, 2, 70]), np.array([0, 3, 5]), 2)
+    passing, answer = each_kernel.sweep_rows(plan, 0, X, data.init, *how)
+    assert passing == base
+    for mine, kept in zip(answer, each_kernel.sweep(plan, sweep.excess, *how), strict=True):
+        np.testing.assert_array_equal(mine, kept)
+    passing, answer, sums = each_kernel.assign_rows(plan, 0, X, data.init, sweep.weights, pull, labels, 2)
+    found = np.empty_like(labels)
+    for mine, kept in zip(
+        answer, each_kernel.assign(plan, sweep.excess, sweep.weights, pull, found, None, 2), strict=True
+    ):
+        np.testing.assert_array_equal(mine, kept)
+    assert passing == base
+    np.testing.assert_array_equal(labels, found)
+    np.testing.assert_array_equal(sums, each_kernel.label_sums(plan, X, labels, sweep.weights, 3, 2))
+
+
 @pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
 @given(st.integers(0, 10_000), st.integers(1, 300), st.integers(1, 6), st.integers(1, 5), st.floats(0.01, 50))
 def test_fallback_equals_compiled(seed, n_samples, n_clusters, n_groups, scale):
