@@ -12,8 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from fairclust import FairclustError, FairKMeans
-from fairclust.scaling import ArrayBlocks
+from fairclust import FairclustError, FairKMeans, FairKMedian
+from fairclust.scaling import ArrayBlocks, _dask
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -84,6 +84,23 @@ def test_two_processes_give_the_labels_of_one_bit_for_bit(people, expected, clie
     assert isinstance(found.labels_, da.Array)
     assert found.labels_.chunks == (X.chunks[0],)
     assert_same(found, expected)
+
+
+def test_medoids_are_the_same_rows(people, client):
+    X, groups = people
+    options = {"n_clusters": 4, "fairness_weight": 1000.0, "random_state": 0}
+    blocks = ArrayBlocks([(X[i : i + BLOCK], groups[i : i + BLOCK]) for i in range(0, len(X), BLOCK)])
+    here = FairKMedian(**options).fit(blocks)
+    there = FairKMedian(**options).fit(as_dask(*people)[0], sensitive_features=as_dask(*people)[1])
+    assert_same(there, here)
+    np.testing.assert_array_equal(there.medoid_indices_, here.medoid_indices_)
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_answers_do_not_depend_on_costs_that_are_kept(people, expected, has_room, monkeypatch):
+    monkeypatch.setattr(_dask, "_has_room", lambda n_bytes: has_room)
+    X, groups = as_dask(*people)
+    assert_same(model().fit(X, sensitive_features=groups), expected)
 
 
 def test_threads_of_one_process_give_the_same_labels(people, expected):
