@@ -220,7 +220,7 @@ class InMemorySweep:
         """Count softmax(−scale·a − pull) by group."""
         self.n_sweeps += 1
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            self.plan, self.excess, self.weights, state.scale, _table(state.pull),
+            self.plan, self.excess, self.weights, state.scale, by_cell(state.pull),
             self._steps if curvature else None, None, self.n_threads,
         )  # fmt: skip
         return Answer(
@@ -234,7 +234,7 @@ class InMemorySweep:
         """Label every point argmin(a + price) and count the labels by group; gaps to the second best go to ``gaps``."""
         self.n_sweeps += 1
         masses, cost, gap = kernels.assign(
-            self.plan, self.excess, self.weights, _table(price), self.labels, gaps, self.n_threads
+            self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads
         )
         gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(masses.T, self.base_cost + cost, gap)
@@ -247,7 +247,7 @@ class InMemorySweep:
     def soft_rows(self, state: State) -> FloatArray:
         """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""
         rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=np.float32)
-        kernels.soft_rows(self.plan, self.excess, state.scale, _table(state.pull), rows, self.n_threads)
+        kernels.soft_rows(self.plan, self.excess, state.scale, by_cell(state.pull), rows, self.n_threads)
         return rows
 
 
@@ -328,6 +328,6 @@ def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:
     return crumbs + crumbs.transpose(0, 2, 1)
 
 
-def _table(values: FloatArray) -> FloatArray:
+def by_cell(values: FloatArray) -> FloatArray:
     """(clusters, groups) as solvers write it → (cells, clusters) as kernels read it."""
     return np.ascontiguousarray(values.T, dtype=np.float64)

@@ -10,11 +10,12 @@ import numpy as np
 from .._core import kernels
 from .._typing import FloatArray, IntArray
 from ..sweep import Answer, InMemorySweep, State
+from . import centers
+from .centers import SQUARED_EUCLIDEAN
 
 if TYPE_CHECKING:
     from ..polishing import Penalty
 
-_SQUARED_EUCLIDEAN = 0
 _ROWS = 1 << 16
 
 
@@ -48,7 +49,7 @@ class KMeansObjective:
     def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
         """Squared distances to the centres."""
         sweep.base_cost, value = kernels.distances(
-            sweep.plan, _SQUARED_EUCLIDEAN, self.X, parameters, labels, sweep.weights, sweep.excess, sweep.n_threads
+            sweep.plan, SQUARED_EUCLIDEAN, self.X, parameters, labels, sweep.weights, sweep.excess, sweep.n_threads
         )
         return float(value)
 
@@ -59,11 +60,11 @@ class KMeansObjective:
 
     def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
         """Go on from old to new, and a share of that way farther."""
-        return np.ascontiguousarray(new + reach * (new - old), dtype=self.X.dtype)
+        return centers.ahead(old, new, reach)
 
     def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
         """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
+        return centers.lead(at, own, sizes)
 
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on some rows only."""
@@ -72,8 +73,7 @@ class KMeansObjective:
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-        moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
-        return moved / self._variance if self._variance > 0 else 0.0
+        return centers.movement(old, new, self._variance)
 
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""
@@ -90,7 +90,7 @@ class KMeansObjective:
         sizes = penalty.masses.sum(axis=1)
         sums = kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads)
         found = kernels.find_moves(
-            sweep.plan, _SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
+            sweep.plan, SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
             np.ascontiguousarray(penalty.enter.T), np.ascontiguousarray(penalty.leave.T),
             sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), least, sweep.n_threads,
         )  # fmt: skip

@@ -10,9 +10,10 @@ import numpy as np
 from .._core import kernels
 from .._typing import FloatArray, IntArray
 from ..sweep import Answer, InMemorySweep, State
+from .centers import EUCLIDEAN, MANHATTAN, movement
 from .kmeans import _mean_variance, _slices
 
-METRICS = {"euclidean": 1, "manhattan": 2}  # as the kernels number them
+METRICS = {"euclidean": EUCLIDEAN, "manhattan": MANHATTAN}
 CENTERS = ("medoid", "geometric")
 
 _FREE = 1 << 26  # distances that an exact search in a cluster may take,
@@ -172,8 +173,7 @@ class KMedianObjective:
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features; 0 when no medoid changed."""
-        moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
-        return moved / self._variance if self._variance > 0 else 0.0
+        return movement(old, new, self._variance)
 
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""

@@ -8,13 +8,11 @@ from operator import add
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..objectives import KMeansObjective
+from ..objectives import KMeansObjective, centers
 from ..objectives.kmedian import Effort, KMedianObjective, Medoids, weiszfeld
 from ..sweep import Answer, State
 from .streaming import BlockData, RuledLabels, StreamedSweep
 from .tables import (
-    EUCLIDEAN,
-    SQUARED_EUCLIDEAN,
     CandidateJob,
     Costs,
     MedianJob,
@@ -35,12 +33,8 @@ class StreamedKMeans:
 
     def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
         """Means of the clusters. An empty cluster's centre moves to a row that its own serves badly."""
-        means = labels.means
-        empty = np.flatnonzero(sizes <= 0)
-        if len(empty):
-            remote = sweep.farthest(labels, len(empty))
-            means[empty[: len(remote)]] = remote
-        return np.ascontiguousarray(means, dtype=self._data.dtype)
+        means = np.ascontiguousarray(labels.means, dtype=self._data.dtype)
+        return _refilled(means, sweep, labels, sizes)
 
     def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
         """Means weighted by the soft assignments; a pass."""
@@ -50,7 +44,7 @@ class StreamedKMeans:
 
     def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
         """Set the centres; return what the labels cost there: nothing has to be read for that."""
-        sweep.costs = Costs(SQUARED_EUCLIDEAN, parameters, sweep.n_groups)
+        sweep.costs = Costs(centers.SQUARED_EUCLIDEAN, parameters, sweep.n_groups)
         if labels is None:
             return 0.0
         # Σ ‖x − c‖² = Σ ‖x − mean‖² + n ‖c − mean‖², at the centres that the labels were made with and here.
@@ -64,11 +58,11 @@ class StreamedKMeans:
 
     def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
         """Go on from old to new, and a share of that way farther."""
-        return np.ascontiguousarray(new + reach * (new - old), dtype=self._data.dtype)
+        return centers.ahead(old, new, reach)
 
     def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
         """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
+        return centers.lead(at, own, sizes)
 
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on the rows of a sample that the sweep has taken."""
@@ -77,7 +71,7 @@ class StreamedKMeans:
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-        return _movement(old, new, self._data.variance)
+        return centers.movement(old, new, self._data.variance)
 
     def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
         """Not asked for: see :meth:`parameters`."""
@@ -99,23 +93,17 @@ class StreamedKMedian:
 
     def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
         """Medians, or medoids near them. An empty cluster's centre moves to a row that its own serves badly."""
-        medians, values, _ = self._medians(sweep, labels, sizes)
-        centers, value = medians, float(values.sum())
+        found = self._medians(sweep, labels, sizes)
+        place, value = found[0], float(found[1].sum())
         if self.center == "medoid":
-            found = self._search(sweep, labels, medians, values)
-            centers, value = found.centers, found.value
-        empty = np.flatnonzero(sizes <= 0)
-        if len(empty):
-            remote = sweep.farthest(labels, len(empty))
-            centers[empty[: len(remote)]] = remote
-        self._own = (centers, value)
-        return centers
+            medoids = self._search(sweep, labels, *found)
+            place, value = medoids.centers, medoids.value
+        self._own = (_refilled(place, sweep, labels, sizes), value)
+        return self._own[0]
 
     def medoids(self, sweep: StreamedSweep, labels: RuledLabels) -> Medoids:
         """Medoids of these labels; their positions are rows of the data."""
-        medians, values, lower = self._medians(sweep, labels, labels.sizes)
-        found = self._search(sweep, labels, medians, values)
-        return Medoids(found.positions, found.centers, found.value, float(lower.sum()))
+        return self._search(sweep, labels, *self._medians(sweep, labels, labels.sizes))
 
     def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
         """Not asked for: estimators refuse soft assignments."""
@@ -127,7 +115,7 @@ class StreamedKMedian:
 
     def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
         """Set the centres; what the labels cost at their own is known from the search for them."""
-        sweep.costs = Costs(EUCLIDEAN, parameters, sweep.n_groups)
+        sweep.costs = Costs(centers.EUCLIDEAN, parameters, sweep.n_groups)
         if labels is None:
             return 0.0
         assert self._own is not None
@@ -145,7 +133,7 @@ class StreamedKMedian:
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features."""
-        return _movement(old, new, self._data.variance)
+        return centers.movement(old, new, self._data.variance)
 
     def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
         """Not asked for: see :meth:`parameters`."""
@@ -162,7 +150,14 @@ class StreamedKMedian:
 
         return weiszfeld(sums_at, labels.job.costs.centers, sizes)
 
-    def _search(self, sweep: StreamedSweep, labels: RuledLabels, medians: FloatArray, values: FloatArray) -> Medoids:
+    def _search(
+        self,
+        sweep: StreamedSweep,
+        labels: RuledLabels,
+        medians: FloatArray,
+        values: FloatArray,
+        lower: FloatArray,
+    ) -> Medoids:
         """The best medoid among a few rows near each median; the median stays where a cluster has no row."""
         first = np.cumsum([0, *(part.n_rows for part in self._data.parts)])
         parts = list(sweep.ask(near_rows, NearJob(labels.job, medians, _CANDIDATES)))
@@ -170,15 +165,19 @@ class StreamedKMedian:
         sums = np.asarray(reduce(add, sweep.ask(candidate_sums, CandidateJob(labels.job, near.rows, near.clusters))))
         self.effort.n_distances += sweep.n_samples * (_CANDIDATES + 1)
         positions = np.full(len(medians), -1)
-        centers, costs = medians.copy(), values.copy()
+        place, costs = medians.copy(), values.copy()
         for k in range(len(medians)):
             own = np.flatnonzero(near.clusters == k)
             if len(own):
                 best = own[np.argmin(sums[own])]
-                positions[k], centers[k], costs[k] = near.positions[best], near.rows[best], sums[best]
-        return Medoids(positions, centers, float(costs.sum()), float(values.sum()))
+                positions[k], place[k], costs[k] = near.positions[best], near.rows[best], sums[best]
+        return Medoids(positions, place, float(costs.sum()), float(lower.sum()))
 
 
-def _movement(old: FloatArray, new: FloatArray, variance: float) -> float:
-    moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
-    return moved / variance if variance > 0 else 0.0
+def _refilled(place: FloatArray, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
+    """Move the centres (IN/OUT) of empty clusters to rows that their own serve badly."""
+    empty = np.flatnonzero(sizes <= 0)
+    if len(empty):
+        remote = sweep.farthest(labels, len(empty))
+        place[empty[: len(remote)]] = remote
+    return place

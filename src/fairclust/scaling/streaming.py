@@ -19,12 +19,14 @@ from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..groups import Table
 from ..layout import build_layout
+from ..objectives.centers import SQUARED_EUCLIDEAN
 from ..people import Cells
 from ..sweep import (
     Answer,
     HardAnswer,
     InMemorySweep,
     State,
+    by_cell,
     coarsened,
     curvature_steps,
     laplacian,
@@ -33,7 +35,6 @@ from ..sweep import (
 )
 from .runners import Runner
 from .tables import (
-    SQUARED_EUCLIDEAN,
     Collected,
     Costs,
     Description,
@@ -319,7 +320,7 @@ class StreamedSweep:
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""
         self.n_sweeps += 1
-        job = SoftJob(self.costs, state.scale, _table(state.pull))
+        job = SoftJob(self.costs, state.scale, by_cell(state.pull))
         jobs = None
         if curvature:
             steps = curvature_steps(self.data.group_counts.sum(axis=0))
@@ -344,13 +345,13 @@ class StreamedSweep:
     def soft_sums(self, state: State) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
         self.n_sweeps += 1
-        job = SoftJob(self.costs, state.scale, _table(state.pull), with_sums=True)
+        job = SoftJob(self.costs, state.scale, by_cell(state.pull), with_sums=True)
         return np.asarray(reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables)).sums)
 
     def assign(self, price: FloatArray) -> HardAnswer:
         """Count argmin(a + price) by group, and sum the rows by label."""
         self.n_sweeps += 1
-        job = HardJob(self.costs, _table(price))
+        job = HardJob(self.costs, by_cell(price))
         found = reduce(add, self.data.runner.run(hard_tables, job, tables=self.data.tables))
         self.labels = RuledLabels(found.digest, job, found.cost, found.masses.sum(axis=0), found.sums)
         gap = found.gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
@@ -375,7 +376,3 @@ class StreamedSweep:
         found = self.data.runner.run(farthest_rows, (labels.job, count), tables=self.data.tables)
         remote = sorted((one for part in found for one in part), key=lambda one: -one.distance)
         return np.array([one.row for one in remote[:count]])
-
-
-def _table(values: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(values.T, dtype=np.float64)

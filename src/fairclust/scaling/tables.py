@@ -24,7 +24,6 @@ from ..groups import Table, factorize, find_missing
 from ..layout import BLOCK, Layout, build_layout, every_nth_of_each
 from .blocks import Block
 
-SQUARED_EUCLIDEAN, EUCLIDEAN = 0, 1  # metrics, as the kernels number them
 _scratch = threading.local()
 _MOST_KINDS = 100_000
 
