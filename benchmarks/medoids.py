@@ -18,7 +18,7 @@ import numpy as np
 
 from fairclust import FairKMeans, FairKMedian, datasets, metrics
 from fairclust._core import kernels
-from fairclust.layout import build_layout
+from fairclust._sweep.layout import build_layout
 
 # Objective @ Σ KL of the authors' code at λ=9000, common seeds 0 to 2; then the mark for the best of five starts.
 AUTHORS = {

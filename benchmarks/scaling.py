@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 
 from fairclust import FairKMeans, datasets
+from fairclust._people.attributes import encode_people
+from fairclust._sweep.memory import State
 from fairclust.datasets._census_like import CENSUS_ROWS
-from fairclust.people import encode_people
 from fairclust.scaling import ParquetBlocks, StreamedSweep, open_blocks
-from fairclust.sweep import State
 
 RESULTS = Path(__file__).parent / "results" / "scaling.md"
 _GROUP = 1 << 20  # rows per row group, pyarrow's default

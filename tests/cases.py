@@ -15,11 +15,11 @@ import oracles
 from fairclust import FairKMeans, FairKMedian, FairNCut
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
-from fairclust.fairness import KLFairness
-from fairclust.layout import BLOCK, build_layout
-from fairclust.objectives import KMeansObjective
-from fairclust.solvers import Bound, Dual
-from fairclust.sweep import Answer, HardAnswer, InMemorySweep
+from fairclust._fairness.term import KLFairness
+from fairclust._objectives import KMeansObjective
+from fairclust._solvers import Bound, Dual
+from fairclust._sweep.layout import BLOCK, build_layout
+from fairclust._sweep.memory import Answer, HardAnswer, InMemorySweep
 
 # --- kernels: what passes over the points -----------------------------------------------------------------------------
 

@@ -17,18 +17,16 @@ PACKAGE = Path(fairclust.__file__).parent
 
 # A module may import from layers above it in this table (a lower number), and from its own package.
 LAYERS = {
-    0: ["errors", "_typing", "files"],
-    1: ["checks", "groups", "layout", "fairness", "_core", "graphs"],  # input; where points lie; the K×J world; kernels
-    2: ["sweep", "goals", "people", "seeding", "multilevel"],  # the question; what may be asked for; who is asked
-    3: ["solvers", "objectives", "metrics", "spectral"],  # see no point; see the points
-    4: ["fitting", "rounding", "audit"],  # the outer loop
-    5: ["problem", "polishing", "margins"],
-    6: ["search", "ncut_problem", "restarts", "scaling"],  # many fits; data beyond memory
-    7: ["sizes"],
-    8: ["estimators"],
-    9: ["path", "baselines", "report", "plotting"],
-    10: ["reproduce"],
-    11: ["cli"],
+    0: ["errors", "_typing", "_files"],
+    1: ["_checks", "_people", "_fairness", "_core", "graphs"],  # input; who is who; the K×J world; kernels; graphs
+    2: ["_sweep"],  # the question
+    3: ["_solvers", "_goals", "_objectives", "metrics"],  # see no point; what is asked for; see the points
+    4: ["_fit", "_audit"],  # the outer loop; accounts of labels
+    5: ["_graph", "scaling"],  # Ncut's own; data beyond memory
+    6: ["estimators"],
+    7: ["baselines", "report", "plotting"],
+    8: ["reproduce"],
+    9: ["cli"],
 }
 DATASETS = "datasets"  # generators and loaders: nothing of the method may need them
 LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names}
@@ -50,7 +48,7 @@ def sources():
 
 
 def top(path):
-    """Name of the part of the package that a file belongs to: ``solvers/dual.py`` → ``solvers``."""
+    """Name of the part of the package that a file belongs to: ``_solvers/dual.py`` → ``_solvers``."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -89,7 +87,7 @@ def ours(path):
 
 def test_only_the_outermost_layers_use_the_public_face():
     for path in sources():
-        if LAYER_OF.get(top(path), 0) < 9:
+        if LAYER_OF.get(top(path), 0) < 7:
             names = [
                 n.name
                 for node in ast.walk(ast.parse(path.read_text()))
@@ -106,13 +104,13 @@ def test_every_module_has_a_layer():
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_down_only(path):
     if top(path) == DATASETS:
-        assert {i.imported for i in ours(path)} <= {"errors", "_typing", "checks"}
+        assert {i.imported for i in ours(path)} <= {"errors", "_typing", "_checks"}
         return
     up = [
         f"line {i.line}: {i.importer} (layer {LAYER_OF[i.importer]}) imports {i.imported}"
         for i in ours(path)
         if not i.for_types_only
-        and not (i.imported == DATASETS and LAYER_OF[i.importer] >= 9)
+        and not (i.imported == DATASETS and LAYER_OF[i.importer] >= 7)
         and LAYER_OF.get(i.imported, 99) >= LAYER_OF[i.importer]
     ]
     assert not up
@@ -120,7 +118,7 @@ def test_imports_go_down_only(path):
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_solvers_and_fairness_see_no_point(path):
-    allowed = {"solvers": {"_typing", "sweep", "errors"}, "fairness": {"_typing", "errors"}}.get(top(path))
+    allowed = {"_solvers": {"_typing", "_sweep", "errors"}, "_fairness": {"_typing", "errors"}}.get(top(path))
     if allowed is None:
         return
     assert {i.imported for i in ours(path)} <= allowed
@@ -134,7 +132,7 @@ N_ROWS = {"X", "labels", "codes", "point_cost", "weights", "layout", "order", "e
 
 
 def test_no_function_of_a_solver_takes_an_array_with_a_row_per_point():
-    for path in (PACKAGE / "solvers").glob("*.py"):
+    for path in (PACKAGE / "_solvers").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 names = {argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]}
@@ -149,7 +147,7 @@ def test_only_the_modules_that_read_columns_know_of_data_frames():
         for path in sources()
         if {i.imported for i in imports_of(path)} & {"pandas", "polars", "pyarrow", "narwhals"}
     }
-    assert knowing <= {"groups", "audit", "metrics", "path", "cli", "report", "plotting", "scaling"}
+    assert knowing <= {"_people", "_audit", "metrics", "_fit", "cli", "report", "plotting", "scaling"}
 
 
 def test_optional_packages_are_not_imported_at_the_top_of_a_module():

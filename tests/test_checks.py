@@ -10,7 +10,7 @@ import pytest
 
 from cases import ESTIMATORS, PROTOTYPE_ESTIMATORS, people
 from fairclust import FairKMeans
-from fairclust.checks import check_choice, check_count, check_number, resolve_threads
+from fairclust._checks import check_choice, check_count, check_number, resolve_threads
 from fairclust.errors import FairclustError, FairclustWarning, InvalidInputError
 
 DATA = people(40, n_clusters=3)

@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 
 from fairclust._core import is_compiled, kernels
-from fairclust.groups import encode_groups
-from fairclust.layout import build_layout
-from fairclust.objectives import KMeansObjective
-from fairclust.sweep import InMemorySweep, State
+from fairclust._objectives import KMeansObjective
+from fairclust._people.columns import encode_groups
+from fairclust._sweep.layout import build_layout
+from fairclust._sweep.memory import InMemorySweep, State
 
 from ..context import Context
 from ..datasets import Dataset, census_like_name

@@ -1,10 +1,10 @@
 """fairclust: clusters whose demographic make-up matches a target, at the least cost in clustering quality."""
 
 from . import baselines, datasets, graphs, metrics
-from .audit import AuditReport, audit
+from ._audit.audit import AuditReport, audit
+from ._fit.path import FairnessPath, fairness_path
 from .errors import FairclustError, FairclustWarning, FairnessGoalMissed
 from .estimators import FairKMeans, FairKMedian, FairNCut
-from .path import FairnessPath, fairness_path
 
 __version__ = "0.1.0"
 

@@ -16,12 +16,12 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
+from ._checks import check_choice
+from ._fairness.term import KLFairness, OverlapFairness
+from ._people.attributes import Attribute, Options, Population, encode_people
+from ._people.columns import Groups, encode_groups, read_table, to_column
 from ._typing import AnyArray, FloatArray, IntArray
-from .checks import check_choice
 from .errors import InvalidInputError
-from .fairness import KLFairness, OverlapFairness
-from .groups import Groups, encode_groups, read_table, to_column
-from .people import Attribute, Options, Population, encode_people
 
 __all__ = [
     "Composition",

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ._audit.audit import audit_each
 from ._typing import AnyArray, FloatArray
-from .audit import audit_each
 from .errors import InvalidInputError, MissingExtraError
 
 __all__ = ["CompositionDisplay", "ConvergenceDisplay", "TradeoffDisplay"]

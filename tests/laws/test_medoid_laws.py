@@ -11,9 +11,9 @@ from scipy.spatial.distance import cdist
 from cases import KERNELS
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
-from fairclust.layout import build_layout
-from fairclust.objectives import KMedianObjective
-from fairclust.sweep import InMemorySweep
+from fairclust._objectives import KMedianObjective
+from fairclust._sweep.layout import build_layout
+from fairclust._sweep.memory import InMemorySweep
 
 METRICS = {1: "euclidean", 2: "cityblock"}
 NO_LIMIT = 1e18

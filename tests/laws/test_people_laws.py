@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import oracles
 from cases import OracleSweep, people
 from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path, metrics
+from fairclust._fairness.term import KLFairness, OverlapFairness, Representation, one_attribute, representation
+from fairclust._goals.margins import is_rounded, rounded_counts
+from fairclust._people.attributes import Options, encode_people
+from fairclust._solvers import Dual
+from fairclust._sweep.memory import State
 from fairclust.errors import FairnessGoalMissed, InvalidInputError
-from fairclust.fairness import KLFairness, OverlapFairness, Representation, one_attribute, representation
-from fairclust.margins import is_rounded, rounded_counts
-from fairclust.people import Options, encode_people
-from fairclust.solvers import Dual
-from fairclust.sweep import State
 
 EVERYONE = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]
 

@@ -9,9 +9,9 @@ import pytest
 
 import oracles
 from cases import SOLVERS, SWEEPS, OracleSweep, in_memory_sweep, people
-from fairclust.fairness import one_attribute
-from fairclust.solvers import Bound, Dual
-from fairclust.sweep import State
+from fairclust._fairness.term import one_attribute
+from fairclust._solvers import Bound, Dual
+from fairclust._sweep.memory import State
 
 
 @dataclasses.dataclass(frozen=True)

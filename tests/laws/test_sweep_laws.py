@@ -16,8 +16,8 @@ import oracles
 from cases import OBJECTIVES, QUESTIONS, in_memory_sweep, people, question
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
-from fairclust.layout import build_layout, every_nth_of_each
-from fairclust.sweep import InMemorySweep, State
+from fairclust._sweep.layout import build_layout, every_nth_of_each
+from fairclust._sweep.memory import InMemorySweep, State
 
 CLOSE = {"rtol": 2e-5, "atol": 1e-5}  # single-precision costs and exponentials
 

@@ -27,7 +27,7 @@ _BLOCK = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the points lie; see :class:`fairclust.layout.Layout`."""
+    """Where the points lie; see :class:`fairclust._sweep.layout.Layout`."""
 
     order: IntArray
     start: IntArray

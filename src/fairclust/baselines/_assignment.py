@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .. import checks
+from .. import _checks as checks
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError
 from . import _lp

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
-from .. import checks
+from .. import _checks as checks
+from .._fairness.term import KLFairness, cluster_balances
+from .._people.columns import Groups, encode_groups, to_column
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import EmptyClusterWarning, InvalidInputError
-from ..fairness import KLFairness, cluster_balances
-from ..groups import Groups, encode_groups, to_column
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._objectives import KMeansObjective, KMedianObjective
+from .._sweep.layout import build_layout
+from .._sweep.memory import InMemorySweep
 from .._typing import FloatArray, IntArray
 from ..estimators import FairKMedian
-from ..layout import build_layout
-from ..objectives import KMeansObjective, KMedianObjective
-from ..sweep import InMemorySweep
 
 OBJECTIVES = ("kmeans", "kmedian", "kcenter")
 _ROWS = 1 << 16

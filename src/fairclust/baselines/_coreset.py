@@ -17,7 +17,7 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from .. import checks
+from .. import _checks as checks
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from ._base import encode_memberships

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from .. import checks
+from .. import _checks as checks
 from .._typing import FloatArray, IntArray
 from . import _lp
 from ._base import Baseline, Memberships, encode_two_groups

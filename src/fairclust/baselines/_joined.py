@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .._people.columns import Groups
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..groups import Groups
 from ._centers import plain_centers, point_costs
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .. import checks
+from .. import _checks as checks
 from .._typing import AnyArray, FloatArray, IntArray
 from ._base import Baseline, Memberships, encode_two_groups
 from ._centers import best_centers

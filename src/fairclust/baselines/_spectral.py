@@ -10,13 +10,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from .. import checks
+from .. import _checks as checks
+from .._fairness.term import one_attribute
+from .._graph.levels import Level
+from .._graph.spectral import embedding
 from .._typing import FloatArray
-from ..fairness import one_attribute
 from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
 from ..metrics import ncut_objective
-from ..multilevel import Level
-from ..spectral import embedding
 from ._base import Baseline, Memberships, encode_column
 
 _TOLERANCE = 1e-6  # of an eigenvalue

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars
 
-from ..audit import audit_each
+from .._audit.audit import audit_each
+from .._people.columns import to_column
 from ..errors import InvalidInputError
-from ..groups import to_column
 from .columns import Grouping, _without_markers, group_arrays, names_in, read_groups, rows_without_group
 from .screen import note
 from .summary import audits_as_json, print_json, show_audits

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars
 
+from .._people.columns import to_column
 from .._typing import AnyArray, FloatArray
 from ..datasets._preprocessing import feature_moments
 from ..errors import InvalidInputError
-from ..groups import to_column
 from .screen import shown
 from .tables import Table
 

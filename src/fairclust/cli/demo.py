@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from .._audit.audit import AuditReport, audit_each
+from .._fit.path import fairness_path
 from .._typing import AnyArray, FloatArray
-from ..audit import AuditReport, audit_each
 from ..datasets import make_census_like, make_synthetic
 from ..errors import MissingExtraError
 from ..estimators import FairKMeans
-from ..path import fairness_path
 from ..report import model_report, path_report
 from ..report._page import check_extras
 from .screen import note, percent, say, show_table

@@ -12,9 +12,9 @@ import numpy as np
 import polars
 
 from .. import __version__
+from .._audit.audit import AuditReports, audit_each
+from .._checks import DEFAULT_MAX_FAIRNESS_ERROR
 from .._typing import AnyArray
-from ..audit import AuditReports, audit_each
-from ..checks import DEFAULT_MAX_FAIRNESS_ERROR
 from ..errors import InvalidInputError
 from ..report import Page, model_report
 from ..report._page import check_extras

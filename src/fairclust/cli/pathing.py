@@ -11,8 +11,8 @@ import numpy as np
 import polars
 
 from .. import __version__
+from .._fit.path import FairnessPath, fairness_path
 from ..errors import InvalidInputError
-from ..path import FairnessPath, fairness_path
 from ..report import path_report
 from ..report._page import check_extras
 from .files import check_output

@@ -13,9 +13,9 @@ import numpy as np
 import polars
 
 from .. import __version__
+from .._audit.audit import AuditReport, AuditReports
+from .._checks import resolve_threads
 from .._typing import IntArray
-from ..audit import AuditReport, AuditReports
-from ..checks import resolve_threads
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..metrics import Composition
 from ..scaling import DaskParquet, ParquetBlocks, fits_in_memory, open_blocks

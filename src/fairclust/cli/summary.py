@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..audit import AuditReport, AuditReports, _cells, _Hidden, _sentences
+from .._audit.audit import AuditReport, AuditReports, _cells, _Hidden, _sentences
 from ..errors import InvalidInputError
 from .screen import say, show_table, shown
 

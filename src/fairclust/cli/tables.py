@@ -14,8 +14,8 @@ from pathlib import Path
 
 import polars
 
+from .._files import atomic
 from ..errors import FairclustError, InvalidInputError
-from ..files import atomic
 
 _HEAD = 1 << 18  # bytes looked at to learn how a text file is written
 _DELIMITERS = (",", ";", "\t", "|")

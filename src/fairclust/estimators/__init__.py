@@ -1,4 +1,4 @@
-"""The estimators, one file each, thin: the work is done in :mod:`fairclust.fitting` and below."""
+"""The estimators, one file each, thin: the work is done in :mod:`fairclust._fit.loop` and below."""
 
 from ._kmeans import FairKMeans
 from ._kmedian import FairKMedian

@@ -15,8 +15,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from .. import checks
+from .. import _checks as checks
 from .._core import is_compiled
+from .._fairness.term import SizeFairness, representation
+from .._fit.loop import Settings, sampling_step
+from .._fit.polish import Polishable, polish
+from .._fit.problem import Problem, WeightedFit
+from .._fit.restarts import CANDIDATES_PER_START, best_of, is_worth_racing
+from .._fit.search import Aim, CostAim, GoalAim, WeightAim
+from .._fit.sizes import SizeBounds, SizedAim
+from .._goals.goals import Bounds, MaxFairnessError, MinBalance
+from .._objectives import FixedObjective, Objective
+from .._people.attributes import Attributes, Cells, Options, Population, as_table, encode_people, everyone
+from .._people.columns import listed, read_table
+from .._solvers import Bound, Dual, Solver
+from .._sweep.layout import build_layout
+from .._sweep.memory import DataSweep, InMemorySweep, State
+from .._sweep.seeding import starting_centers
 from .._typing import FloatArray, IntArray
 from ..errors import (
     ClusterSizeWarning,
@@ -26,22 +41,7 @@ from ..errors import (
     InvalidInputError,
     SlowKernelsWarning,
 )
-from ..fairness import SizeFairness, representation
-from ..fitting import Settings, sampling_step
-from ..goals import Bounds, MaxFairnessError, MinBalance
-from ..groups import listed, read_table
-from ..layout import build_layout
-from ..objectives import FixedObjective, Objective
-from ..people import Attributes, Cells, Options, Population, as_table, encode_people, everyone
-from ..polishing import Polishable, polish
-from ..problem import Problem, WeightedFit
-from ..restarts import CANDIDATES_PER_START, best_of, is_worth_racing
 from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, open_blocks, streamed_starts
-from ..search import Aim, CostAim, GoalAim, WeightAim
-from ..seeding import starting_centers
-from ..sizes import SizeBounds, SizedAim
-from ..solvers import Bound, Dual, Solver
-from ..sweep import DataSweep, InMemorySweep, State
 
 _said_slow = False
 _LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import checks
+from .. import _checks as checks
+from .._objectives import KMeansObjective, Objective
 from .._typing import FloatArray
-from ..objectives import KMeansObjective, Objective
 from ..scaling import BlockData, StreamedKMeans
 from ._base import PrototypeClusterer, check_no_exact_counts
 

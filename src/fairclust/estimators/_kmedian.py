@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from .. import checks
+from .. import _checks as checks
+from .._fit.problem import Problem, WeightedFit
+from .._objectives import Objective
+from .._objectives.kmedian import CENTERS, METRICS, KMedianObjective
+from .._people.attributes import Attributes
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..objectives import Objective
-from ..objectives.kmedian import CENTERS, METRICS, KMedianObjective
-from ..people import Attributes
-from ..problem import Problem, WeightedFit
 from ..scaling import BlockData, StreamedKMedian
 from ._base import PrototypeClusterer, check_no_exact_counts
 

@@ -8,20 +8,20 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from .. import checks
+from .. import _checks as checks
+from .._fairness.term import representation
+from .._fit.problem import Problem, WeightedFit
+from .._fit.search import Aim
+from .._graph.levels import Level
+from .._graph.problem import COARSE, MANY_LINKS, NCutProblem, open_graph
+from .._objectives import KMeansObjective, NCutObjective
+from .._people.attributes import Attributes, Population
+from .._sweep.layout import build_layout
+from .._sweep.memory import InMemorySweep
+from .._sweep.seeding import starting_centers
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..fairness import representation
 from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
-from ..layout import build_layout
-from ..multilevel import Level
-from ..ncut_problem import COARSE, MANY_LINKS, NCutProblem, open_graph
-from ..objectives import KMeansObjective, NCutObjective
-from ..people import Attributes, Population
-from ..problem import Problem, WeightedFit
-from ..search import Aim
-from ..seeding import starting_centers
-from ..sweep import InMemorySweep
 from ._base import FairClusterer, _say_if_slow
 
 _NOTHING = np.zeros(0, dtype=np.int32)

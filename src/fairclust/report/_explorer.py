@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .._audit.audit import _Hidden
+from .._people.attributes import Population
 from .._typing import AnyArray
-from ..audit import _Hidden
 from ..errors import InvalidInputError
 from ..metrics import Composition
-from ..people import Population
 from . import _charts as charts
 from . import _sections as sections
 from ._model import as_features, name_features, shapes_of

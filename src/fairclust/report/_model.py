@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from .._audit.audit import AuditReport, AuditReports, _Hidden
+from .._people.attributes import Population
+from .._people.columns import encode_groups, read_table
 from .._typing import FloatArray, IntArray
-from ..audit import AuditReport, AuditReports, _Hidden
 from ..errors import InvalidInputError
-from ..groups import encode_groups, read_table
 from ..metrics import count_cells
-from ..people import Population
 from . import _charts as charts
 from . import _sections as sections
 from ._page import Page, build_page, figure, name, short_names, table, text

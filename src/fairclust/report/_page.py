@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .._files import atomic
 from ..errors import InvalidInputError, MissingExtraError
-from ..files import atomic
 
 _LONGEST_NAME = 80
 # The page forbids itself the network: nothing outside this file is ever asked for.

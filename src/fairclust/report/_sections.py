@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from .. import __version__
+from .._audit.audit import AuditReport, _cells, _Hidden
 from .._typing import AnyArray, FloatArray
-from ..audit import AuditReport, _cells, _Hidden
 from . import _charts as charts
 from ._page import figure, name, short_names, table, text
 

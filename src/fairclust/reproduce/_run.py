@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import __version__, checks
+from .. import __version__
+from .. import _checks as checks
+from .._files import atomic
 from ..errors import MissingExtraError
-from ..files import atomic
 from . import figures, tables
 from .drawing import draw_all
 from .paper import TABLES

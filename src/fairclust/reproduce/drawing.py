@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .._files import atomic
 from ..errors import MissingExtraError
-from ..files import atomic
 from .figures import TITLES, Drawn
 
 # Okabe and Ito's palette.

@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
 
+from .._fit.path import fairness_path
 from ..errors import DataUnavailableError, FairclustWarning
 from ..estimators import FairKMeans
-from ..path import fairness_path
 from . import methods
 from .data import Points, Source, raw_blobs, sources
 from .paper import TABLES

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..files import atomic
+from .._files import atomic
 
 _FORMAT = 1
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .._files import atomic
 from ..errors import DataUnavailableError
-from ..files import atomic
 from . import methods
 from .data import Source, sources
 from .paper import CENSUS_ROWS, TABLES, Figure, Row, Table

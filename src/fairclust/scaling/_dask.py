@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .._people.columns import Table, read_table, to_column
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from ..groups import Table, read_table, to_column
 from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, Work

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .. import checks
+from .. import _checks as checks
+from .._people.columns import Table, read_table
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from ..groups import Table, read_table
 from .runners import Runner, Threads
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""K-means and K-median over blocks: the objectives of a streamed sweep. In memory, see :mod:`fairclust.objectives`."""
+"""K-means and K-median over blocks: the objectives of a streamed sweep. In memory, see :mod:`fairclust._objectives`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,18 @@ from operator import add
 
 import numpy as np
 
+from .._objectives import KMeansObjective, centers
+from .._objectives.kmedian import Effort, KMedianObjective, Medoids, weiszfeld
+from .._sweep.memory import Answer, State
 from .._typing import FloatArray, IntArray
-from ..objectives import KMeansObjective, centers
-from ..objectives.kmedian import Effort, KMedianObjective, Medoids, weiszfeld
-from ..sweep import Answer, State
 from .streaming import BlockData, RuledLabels, StreamedSweep
-from .tables import (
-    CandidateJob,
-    Costs,
-    MedianJob,
-    NearJob,
-    candidate_sums,
-    median_tables,
-    near_rows,
-)
+from .tables import CandidateJob, Costs, MedianJob, NearJob, candidate_sums, median_tables, near_rows
 
 _CANDIDATES = 8  # rows near a cluster's median that may become its medoid
 
 
 class StreamedKMeans:
-    """K-means over blocks; see :class:`fairclust.objectives.KMeansObjective` for the same in memory."""
+    """K-means over blocks; see :class:`fairclust._objectives.KMeansObjective` for the same in memory."""
 
     def __init__(self, data: BlockData) -> None:
         self._data = data

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import _checks as checks
+from .._sweep.memory import coarsened
+from .._sweep.seeding import Init, sampled_rows, starting_centers
 from .._typing import FloatArray
-from ..seeding import Init, sampled_rows, starting_centers
-from ..sweep import coarsened
 from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks
 from .memory import fits_in_memory

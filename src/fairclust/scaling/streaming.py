@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray, FloatArray, IntArray
-from ..errors import InvalidInputError
-from ..groups import Table
-from ..layout import build_layout
-from ..objectives.centers import SQUARED_EUCLIDEAN
-from ..people import Cells
-from ..sweep import (
+from .._objectives.centers import SQUARED_EUCLIDEAN
+from .._people.attributes import Cells
+from .._people.columns import Table
+from .._sweep.layout import build_layout
+from .._sweep.memory import (
     Answer,
     HardAnswer,
     InMemorySweep,
@@ -33,6 +31,8 @@ from ..sweep import (
     sampled_weights,
     sampling_steps,
 )
+from .._typing import AnyArray, FloatArray, IntArray
+from ..errors import InvalidInputError
 from .runners import Runner
 from .tables import (
     Collected,

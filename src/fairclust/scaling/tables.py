@@ -18,10 +18,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._core import kernels
+from .._people.columns import Table, factorize, find_missing
+from .._sweep.layout import BLOCK, Layout, build_layout, every_nth_of_each
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..groups import Table, factorize, find_missing
-from ..layout import BLOCK, Layout, build_layout, every_nth_of_each
 from .blocks import Block
 
 _scratch = threading.local()

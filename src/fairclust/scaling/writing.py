@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .._files import atomic
 from .._typing import IntArray
 from ..errors import FairclustError
-from ..files import atomic
 from .blocks import require_pyarrow
 
 

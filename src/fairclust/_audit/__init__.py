@@ -1,0 +1,1 @@
+"""What happened to whom? Accounts of any labels, whoever made them."""

@@ -1,0 +1,566 @@
+"""A report on the make-up of clusters, for labels from any algorithm. Reads one table of counts; computes no new score.
+
+"Fair" means proportional representation in every cluster and nothing more, and the report says so.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import metrics
+from .._checks import check_number
+from .._people.columns import to_column
+from .._typing import AnyArray, FloatArray
+from ..errors import MissingExtraError
+
+__all__ = ["AuditReport", "AuditReports", "audit", "audit_each"]
+
+_NOTION = "Fairness here means proportional representation: each group's share of every cluster, and nothing more."
+_HIDDEN = "hidden"
+_LONGEST_NAME = 40
+_AT_TARGET = 1e-9  # shares this close differ by rounding only
+
+# No colours of our own: text and lines take the page's, light or dark.
+_CSS = (
+    ".fairclust-audit table{border-collapse:collapse;margin:.5em 0;color:inherit}"
+    ".fairclust-audit caption{text-align:left;font-weight:bold;padding:.2em 0;color:inherit}"
+    ".fairclust-audit th,.fairclust-audit td{padding:.2em .8em;text-align:right;color:inherit;"
+    "border-bottom:1px solid rgba(128,128,128,.45);font-variant-numeric:tabular-nums}"
+    ".fairclust-audit tr.worst{font-weight:bold}"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditReport:
+    """What :func:`audit` found. Print it, show it in a notebook, or read its numbers.
+
+    Attributes
+    ----------
+    composition : Composition
+        The table that every score here is read from.
+    n_samples : int
+        Number of rows, those of weight 0 included.
+    kmeans_objective : float or None
+        Sum of squared distances to the clusters' means; None without X.
+    suppress_below : float or None
+        Counts below this are not shown in text and HTML.
+    """
+
+    composition: metrics.Composition
+    n_samples: int
+    kmeans_objective: float | None = None
+    suppress_below: float | None = None
+
+    @property
+    def cluster_names(self) -> AnyArray:
+        """The labels, sorted, shape (n_clusters,)."""
+        return self.composition.cluster_names
+
+    @property
+    def group_names(self) -> AnyArray:
+        """The groups, sorted, shape (n_groups,)."""
+        return self.composition.group_names
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Points (or weight) in each cluster, shape (n_clusters,)."""
+        return self.composition.sizes
+
+    @property
+    def counts(self) -> FloatArray:
+        """Points (or weight) of each group in each cluster, shape (n_clusters, n_groups)."""
+        return self.composition.counts
+
+    @property
+    def proportions(self) -> FloatArray:
+        """Share of each group in each cluster, shape (n_clusters, n_groups)."""
+        return self.composition.proportions
+
+    @property
+    def target_proportions(self) -> FloatArray:
+        """Wanted share of each group, shape (n_groups,)."""
+        return self.composition.target
+
+    @property
+    def deviations(self) -> FloatArray:
+        """``proportions − target``: above 0 the group has too much of the cluster, below 0 too little."""
+        return self.proportions - self.target_proportions
+
+    @property
+    def fairness_errors(self) -> FloatArray:
+        """KL(target ‖ shares) of each cluster, shape (n_clusters,)."""
+        return self.composition.fairness_errors
+
+    @property
+    def fairness_error(self) -> float:
+        """Sum of the clusters' fairness errors."""
+        return float(self.fairness_errors.sum())
+
+    @property
+    def max_fairness_error(self) -> float:
+        """Fairness error of the worst cluster."""
+        return float(self.fairness_errors.max())
+
+    @property
+    def balances(self) -> FloatArray:
+        """Smallest ratio between two group counts in each cluster, shape (n_clusters,)."""
+        return self.composition.balances
+
+    @property
+    def balance(self) -> float:
+        """Balance of the worst cluster."""
+        return float(self.balances.min())
+
+    @property
+    def data_balance(self) -> float:
+        """Balance of all the data: no clustering can exceed it."""
+        return self.composition.data_balance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists, numbers and text, ready for JSON. Exact: ``suppress_below`` hides nothing here.
+
+        Returns
+        -------
+        report : dict
+        """
+        per_cluster = zip(
+            _json_names(self.cluster_names),
+            self.sizes.tolist(),
+            self.counts.tolist(),
+            self.proportions.tolist(),
+            self.deviations.tolist(),
+            self.fairness_errors.tolist(),
+            self.balances.tolist(),
+            strict=True,
+        )
+        keys = ("name", "size", "counts", "proportions", "deviations", "fairness_error", "balance")
+        return {
+            "fairness_notion": _NOTION,
+            "n_samples": self.n_samples,
+            "attribute": self.composition.attribute,
+            "group_names": _json_names(self.group_names),
+            "target_proportions": self.target_proportions.tolist(),
+            "fairness_error": self.fairness_error,
+            "max_fairness_error": self.max_fairness_error,
+            "balance": self.balance,
+            "data_balance": self.data_balance,
+            "kmeans_objective": self.kmeans_objective,
+            "clusters": [dict(zip(keys, values, strict=True)) for values in per_cluster],
+        }
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with one row per cluster. Exact: ``suppress_below`` hides nothing here.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns ``size``, ``count[g]``, ``proportion[g]`` and ``deviation[g]`` for each group g,
+            ``fairness_error``, ``balance``; the index holds the clusters' names.
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise MissingExtraError(
+                "to_frame() needs pandas, which is not installed. Run `pip install pandas`, or use to_dict()."
+            ) from error
+        columns = {"size": self.sizes}
+        for name, table in (("count", self.counts), ("proportion", self.proportions), ("deviation", self.deviations)):
+            columns |= {f"{name}[{group}]": table[:, j] for j, group in enumerate(self.group_names.tolist())}
+        columns |= {"fairness_error": self.fairness_errors, "balance": self.balances}
+        return pandas.DataFrame(columns, index=pandas.Index(self.cluster_names.tolist(), name="cluster"))
+
+    def __repr__(self) -> str:
+        hidden = _Hidden.of(self.composition, self.suppress_below)
+        return (
+            f"AuditReport(n_samples={self.n_samples}, n_clusters={len(self.cluster_names)}, "
+            f"n_groups={len(self.group_names)}, fairness_error={_unless(hidden.any, f'{self.fairness_error:.4g}')}, "
+            f"balance={_unless(hidden.any, f'{self.balance:.3g}')})"
+        )
+
+    def __str__(self) -> str:
+        hidden = _Hidden.of(self.composition, self.suppress_below)
+        header, *rows = _cells(self.composition, hidden)
+        parts = [_title(self), _aligned([header, *rows]), "\n".join(_sentences(self, hidden))]
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        hidden = _Hidden.of(self.composition, self.suppress_below)
+        header, *rows = _cells(self.composition, hidden)
+        worst = _worst_cluster(self, hidden)
+        head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
+        body = "".join(_html_row(row, is_worst=i == worst) for i, row in enumerate(rows))
+        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in _sentences(self, hidden))
+        return (
+            f'<div class="fairclust-audit"><style>{_CSS}</style><table><caption>{html.escape(_title(self))}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{text}</div>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditReports(Mapping[str, AuditReport]):
+    """What :func:`audit` found for several sensitive attributes: a report of each, by name.
+
+    Attributes
+    ----------
+    by_attribute : dict of str to AuditReport
+    """
+
+    by_attribute: dict[str, AuditReport]
+
+    def __getitem__(self, attribute: str) -> AuditReport:
+        return self.by_attribute[attribute]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_attribute)
+
+    def __len__(self) -> int:
+        return len(self.by_attribute)
+
+    @property
+    def fairness_error(self) -> float:
+        """Sum of the fairness errors of all clusters in all attributes."""
+        return sum(report.fairness_error for report in self.values())
+
+    @property
+    def max_fairness_error(self) -> float:
+        """Fairness error of the worst cluster in its worst attribute."""
+        return max(report.max_fairness_error for report in self.values())
+
+    @property
+    def balance(self) -> float:
+        """Balance of the worst cluster in its worst attribute."""
+        return min(report.balance for report in self.values())
+
+    @property
+    def kmeans_objective(self) -> float | None:
+        """Sum of squared distances to the clusters' means; None without X."""
+        return next(iter(self.values())).kmeans_objective
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists, numbers and text, ready for JSON. Exact: ``suppress_below`` hides nothing here.
+
+        Returns
+        -------
+        report : dict
+        """
+        return {
+            "fairness_notion": _NOTION,
+            "fairness_error": self.fairness_error,
+            "max_fairness_error": self.max_fairness_error,
+            "balance": self.balance,
+            "kmeans_objective": self.kmeans_objective,
+            "attributes": {name: report.to_dict() for name, report in self.items()},
+        }
+
+    def to_frame(self) -> Any:
+        """Return the attributes' data frames below each other, with the attribute as the outer index.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        frames = {name: report.to_frame() for name, report in self.items()}
+        return importlib.import_module("pandas").concat(frames, names=["attribute"])
+
+    def __repr__(self) -> str:
+        return f"AuditReports({', '.join(f'{name}: {report!r}' for name, report in self.items())})"
+
+    def __str__(self) -> str:
+        parts = []
+        for name, report in self.items():
+            *own, last = str(report).rsplit("\n", 1)
+            parts.append(f"{_shown_name(name)} – {own[0] if last == _NOTION else report}")
+        return "\n\n".join([*parts, _NOTION])
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f"<h4>{html.escape(_shown_name(name))}</h4>{report._repr_html_()}" for name, report in self.items()
+        )
+
+
+def audit(
+    labels: Any,
+    sensitive_features: Any,
+    X: Any = None,
+    target_proportions: metrics.Targets = None,
+    *,
+    sample_weight: Any = None,
+    suppress_below: float | None = None,
+    **groups: Any,
+) -> AuditReport | AuditReports:
+    """Report the make-up of clusters: how each group is represented in each, against a target.
+
+    Fair means proportional representation in clusters and nothing more.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,)
+        Cluster of each point, from any algorithm. A noise label such as DBSCAN's -1 is a label like any other; drop
+        these rows first if noise is not to count as a cluster.
+    sensitive_features : column, data frame, 2-D array or dict of columns
+        Group of each point: one column per attribute, or a boolean membership matrix with a column per group.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        The data; adds the K-means objective to the report.
+    target_proportions : dict, array-like or None, default=None
+        Wanted shares, by group name or in sorted group order, also one row per cluster; with several attributes a dict
+        {attribute: shares}. None: the data's shares.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Weights ≥ 0; a row of weight 0 counts as absent.
+    suppress_below : float > 0 or None, default=None
+        For privacy: counts below this are shown as ``<5`` (for 5) in text and HTML, and what would give them away by
+        subtraction as ``hidden``. The attributes, ``to_dict()`` and ``to_frame()`` stay exact: do not publish them.
+    **groups
+        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`fairclust.metrics.compositions`.
+
+    Returns
+    -------
+    report : AuditReport, or AuditReports for several attributes
+
+    Notes
+    -----
+    Suppression protects single cells of one report. It is no guarantee against someone who holds several reports, or
+    other knowledge of the data.
+
+    Examples
+    --------
+    >>> from fairclust import audit
+    >>> print(audit([0, 0, 0, 0, 1, 1], sensitive_features=["F", "M", "M", "M", "F", "M"]))
+    Fairness audit: 6 points, 2 clusters, 2 groups
+    <BLANKLINE>
+    cluster  size           F           M  fairness error  balance
+          0     4  1 (25.0 %)  3 (75.0 %)          0.0174    0.333
+          1     2  1 (50.0 %)  1 (50.0 %)          0.0566    1.000
+        all     6  2 (33.3 %)  4 (66.7 %)          0.0740    0.333
+     target            33.3 %      66.7 %
+    <BLANKLINE>
+    Cluster 1 is furthest from the target: 'M' is 50 % of it, 67 % wanted.
+    The worst cluster's balance is 0.333; all the data together have 0.500.
+    Fairness here means proportional representation: each group's share of every cluster, and nothing more.
+    """
+    reports = audit_each(
+        labels, sensitive_features, X, target_proportions,
+        sample_weight=sample_weight, suppress_below=suppress_below, **groups,
+    )  # fmt: skip
+    return next(iter(reports.values())) if len(reports) == 1 else reports
+
+
+def audit_each(
+    labels: Any,
+    sensitive_features: Any,
+    X: Any = None,
+    target_proportions: metrics.Targets = None,
+    *,
+    sample_weight: Any = None,
+    suppress_below: float | None = None,
+    **groups: Any,
+) -> AuditReports:
+    """Do what :func:`audit` does; return a report by attribute, also where there is one attribute only."""
+    if suppress_below is not None:
+        check_number("suppress_below", suppress_below, lowest=0.0, above=True)
+    tables = metrics.compositions(
+        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, **groups
+    )
+    objective = None if X is None else metrics.kmeans_objective(X, labels, sample_weight=sample_weight)
+    n_samples = len(to_column(labels, "labels"))
+    return AuditReports(
+        {name: AuditReport(table, n_samples, objective, suppress_below) for name, table in tables.items()}
+    )
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """Which numbers a report must not show: those below the limit, and those that would give one away."""
+
+    limit: float
+    cells: AnyArray
+    sizes: AnyArray
+    totals: AnyArray
+
+    @classmethod
+    def of(cls, table: metrics.Composition, suppress_below: float | None) -> _Hidden:
+        limit = -math.inf if suppress_below is None else float(suppress_below)
+        sizes = _with_partners(table.sizes[:, None], table.sizes[:, None] < limit)[:, 0]
+        totals = _with_partners(table.totals[None], table.totals[None] < limit)[0]
+        # A hidden size must not be the sum of a visible row, nor a hidden total that of a visible column.
+        small = (table.counts < limit) | sizes[:, None] | totals[None]
+        return cls(limit, _with_partners(table.counts, small), sizes, totals)
+
+    @property
+    def rows(self) -> AnyArray:
+        """Clusters with a hidden cell: their scores would reveal it."""
+        return np.asarray(self.cells.any(axis=1))
+
+    @property
+    def any(self) -> bool:
+        return bool(self.cells.any())
+
+    def number(self, value: float, text: str, hide: bool) -> str:
+        """Show the text, or say why not."""
+        return f"<{self.limit:g}" if value < self.limit else _unless(hide, text)
+
+
+def _with_partners(table: FloatArray, hidden: AnyArray) -> AnyArray:
+    """Hide a second cell beside each one that is hidden alone in its row or column.
+
+    Sizes and totals are known, so a cell hidden alone is found by subtraction. The partner is the smallest visible
+    cell, first among the lines that hide something already, so that little else must go.
+    """
+    hidden = hidden.copy()
+    while True:
+        before = int(hidden.sum())
+        for lines, values in ((hidden, table), (hidden.T, table.T)):
+            for i in np.flatnonzero((lines.sum(axis=1) == 1) & (lines.shape[1] > 1)):
+                lines[i, np.lexsort((values[i], ~lines.any(axis=0), lines[i]))[0]] = True
+        if int(hidden.sum()) == before:
+            return hidden
+
+
+def _title(report: AuditReport) -> str:
+    n_clusters, n_groups = report.counts.shape
+    weight = float(report.sizes.sum())
+    weighed = "" if weight == report.n_samples else f" (total weight {weight:.6g})"
+    counted = [
+        _counted(report.n_samples, "point") + weighed,
+        _counted(n_clusters, "cluster"),
+        _counted(n_groups, "group"),
+    ]
+    return f"Fairness audit: {', '.join(counted)}"
+
+
+def _cells(table: metrics.Composition, hidden: _Hidden) -> list[list[str]]:
+    """Write the table as text: a header, a row per cluster, the whole data and the target."""
+    whole = float(table.sizes.sum())
+    errors, balances, proportions = table.fairness_errors, table.balances, table.proportions
+    show = _count_format(table.counts)
+    rows = [["cluster", "size", *map(_shown_name, table.group_names.tolist()), "fairness error", "balance"]]
+    for k, name in enumerate(table.cluster_names.tolist()):
+        held = [
+            hidden.number(count, f"{show(count)} ({_percent(share)})", bool(hide))
+            for count, share, hide in zip(table.counts[k], proportions[k], hidden.cells[k], strict=True)
+        ]
+        size = hidden.number(table.sizes[k], show(table.sizes[k]), bool(hidden.sizes[k]))
+        scores = [_unless(hidden.rows[k], text) for text in (f"{errors[k]:.4f}", f"{balances[k]:.3f}")]
+        rows.append([_shown_name(name), size, *held, *scores])
+    totals = [
+        hidden.number(total, f"{show(total)} ({_percent(total / whole)})", bool(hide))
+        for total, hide in zip(table.totals, hidden.totals, strict=True)
+    ]
+    scores = [_unless(hidden.any, text) for text in (f"{errors.sum():.4f}", f"{balances.min():.3f}")]
+    rows.append(["all", show(whole), *totals, *scores])
+    # The target may be the data's own shares, so it is as telling as the totals.
+    for name, target in _target_rows(table):
+        wanted = [_unless(bool(hide), _percent(share)) for share, hide in zip(target, hidden.totals, strict=True)]
+        rows.append([name, "", *wanted, "", ""])
+    return rows
+
+
+def _target_rows(table: metrics.Composition) -> list[tuple[str, FloatArray]]:
+    """The target, or the target of each cluster, by name."""
+    if table.target.ndim == 1:
+        return [("target", table.target)]
+    names = (_shown_name(name) for name in table.cluster_names.tolist())
+    return [(f"target of {name}", row) for name, row in zip(names, table.target, strict=True)]
+
+
+def _sentences(report: AuditReport, hidden: _Hidden) -> list[str]:
+    table = report.composition
+    sentences = [_worst(report, hidden)]
+    if not hidden.any and len(table.group_names) > 1:
+        sentences.append(
+            f"The worst cluster's balance is {report.balance:.3f}; "
+            f"all the data together have {report.data_balance:.3f}."
+        )
+    if hidden.any:
+        sentences.append(f"Counts below {hidden.limit:g}, and numbers that would give them away, are not shown.")
+    if report.kmeans_objective is not None:
+        sentences.append(f"K-means objective: {report.kmeans_objective:.6g}.")
+    return [*sentences, _NOTION]
+
+
+def _worst_cluster(report: AuditReport, hidden: _Hidden) -> int | None:
+    """Find the cluster furthest from the target, if there is one and it may be named."""
+    k = int(report.fairness_errors.argmax())
+    at_target = np.abs(report.deviations).max() <= _AT_TARGET
+    return None if at_target or hidden.rows[k] else k
+
+
+def _worst(report: AuditReport, hidden: _Hidden) -> str:
+    """Name the cluster furthest from the target, and the group that is furthest off in it."""
+    k = _worst_cluster(report, hidden)
+    if k is None and hidden.any:  # the same words at the target and off it, or they would tell
+        return "Counts are too small to show which cluster is furthest from the target."
+    if k is None:
+        return "Every cluster has the wanted shares."
+    deviations = report.deviations[k]
+    name = _quoted(report.cluster_names.tolist()[k])
+    # The largest gap; of two equal ones, the group that has too little.
+    j = int(np.lexsort((deviations, -np.abs(deviations).round(12)))[0])
+    target = report.target_proportions[j] if report.target_proportions.ndim == 1 else report.target_proportions[k, j]
+    found, wanted = _told_apart(float(report.proportions[k, j]), float(target))
+    group = _quoted(report.group_names.tolist()[j])
+    return f"Cluster {name} is furthest from the target: {group} is {found} % of it, {wanted} % wanted."
+
+
+def _told_apart(found: float, wanted: float) -> tuple[str, str]:
+    """Percentages with as many digits as it takes to see that they differ."""
+    for digits in range(10):
+        texts = f"{100 * found:.{digits}f}", f"{100 * wanted:.{digits}f}"
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _html_row(row: Sequence[str], *, is_worst: bool) -> str:
+    name, *cells = (html.escape(cell) for cell in row)
+    opening = '<tr class="worst">' if is_worst else "<tr>"
+    return f'{opening}<th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def _count_format(counts: FloatArray) -> Any:
+    return "{:.0f}".format if (counts == np.round(counts)).all() else "{:.6g}".format
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _unless(hide: bool | np.bool_, text: str) -> str:
+    return _HIDDEN if hide else text
+
+
+def _shown_name(name: Any) -> str:
+    """Fit a name in one line of a terminal: no control characters, no more than a column can bear."""
+    text = str(name)
+    text = text if text.isprintable() and text.strip() else repr(text)
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+def _quoted(name: Any) -> str:
+    if isinstance(name, str):
+        return f"'{_shown_name(name)}'" if name.isprintable() and name.strip() else _shown_name(name)
+    return _shown_name(name)
+
+
+def _json_names(names: AnyArray) -> list[Any]:
+    plain = (bool, int, str)
+    return [
+        name if isinstance(name, plain) or (isinstance(name, float) and math.isfinite(name)) else str(name)
+        for name in names.tolist()
+    ]

@@ -1,0 +1,1 @@
+"""The one loop around it: problem, iterations, coarse to fine, restarts, last touches, paths."""

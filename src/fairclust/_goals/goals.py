@@ -1,0 +1,177 @@
+"""What a user may ask for instead of a weight. A goal reads the masses and tells each cluster how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .._fairness.term import Representation, cluster_balances
+from .._typing import AnyArray, FloatArray
+
+
+class Goal(Protocol):
+    """A goal holds when every cluster's ratio is at most 1 in every attribute."""
+
+    def ratio(self, masses: FloatArray) -> FloatArray:
+        """Return how far each cluster is from the goal: 0 at the target, 1 just met, more if missed.
+
+        Shape (n_clusters, n_attributes).
+        """
+        ...
+
+    def achieved(self, masses: FloatArray) -> float:
+        """The figure that the goal limits, of the worst cluster."""
+        ...
+
+    def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
+        """Why no clustering of these data can meet the goal, or None."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One attribute as goals see it: group masses, the size they are shares of, the target, the groups' names."""
+
+    masses: FloatArray
+    size: FloatArray
+    target: FloatArray
+    names: AnyArray
+
+    @property
+    def shares(self) -> FloatArray:
+        return np.divide(self.masses, self.size, out=np.zeros_like(self.masses), where=self.size > 0)
+
+
+def _tables(fairness: Representation, masses: FloatArray, names: AnyArray | None = None) -> Iterator[_Table]:
+    first = 0
+    for part, (table, size) in zip(fairness.parts, fairness.by_attribute(masses), strict=False):
+        own = slice(first, first + table.shape[1])
+        yield _Table(table, size, part.target, np.zeros(0) if names is None else names[own])
+        first = own.stop
+
+
+@dataclass(frozen=True)
+class MaxFairnessError:
+    """KL(target ‖ shares) of every cluster, in every attribute, at most ``limit``; 0 asks for exact proportions."""
+
+    fairness: Representation
+    limit: float
+
+    def ratio(self, masses: FloatArray) -> FloatArray:
+        """Error over limit."""
+        return self.fairness.errors(masses) / max(self.limit, 1e-15)
+
+    def achieved(self, masses: FloatArray) -> float:
+        """Largest error."""
+        return float(self.fairness.errors(masses).max())
+
+    def __str__(self) -> str:
+        return f"max_fairness_error={self.limit:g}"
+
+    def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
+        """The clusters' compositions average to the data's, so one of them is as far from the target as the data."""
+        whole = masses.sum(axis=0, keepdims=True)
+        for part, table in zip(self.fairness.parts, _tables(self.fairness, whole, names), strict=False):
+            if table.target.ndim == 2:  # clusters that want different mixes: sizes decide what can be had
+                continue
+            least = float(part.value(_with_size(part.n_columns, table))[0])
+            if least <= self.limit * (1 + 1e-9) + 1e-12:
+                continue
+            worst = int(np.argmax(np.abs(table.shares[0] - table.target)))
+            return (
+                f"max_fairness_error={self.limit:g} cannot be met: target_proportions asks for "
+                f"{table.target[worst]:.3f} of group {table.names[worst]!r}, of which the data have "
+                f"{table.shares[0, worst]:.3f}, so some cluster has an error of at least {least:.3g}"
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class MinBalance:
+    """Smallest ratio between two groups' counts, in every cluster and attribute, at least ``limit``."""
+
+    fairness: Representation
+    limit: float
+
+    def ratio(self, masses: FloatArray) -> FloatArray:
+        """Distance from the target's own balance, over the distance allowed."""
+        columns = []
+        for table in _tables(self.fairness, masses):
+            best = table.target.min(axis=-1) / table.target.max(axis=-1)
+            columns.append((best - cluster_balances(table.masses)) / np.maximum(best - self.limit, 1e-12))
+        return np.stack(columns, axis=1)
+
+    def achieved(self, masses: FloatArray) -> float:
+        """Smallest balance."""
+        return min(float(cluster_balances(table.masses).min()) for table in _tables(self.fairness, masses))
+
+    def __str__(self) -> str:
+        return f"min_balance={self.limit:g}"
+
+    def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
+        """No clustering is more balanced than the data, where groups do not overlap."""
+        for table in _tables(self.fairness, masses.sum(axis=0, keepdims=True), names):
+            whole = table.masses[0]
+            if whole.min() / whole.max() >= self.limit * (1 - 1e-9):
+                continue
+            few, many = int(whole.argmin()), int(whole.argmax())
+            return (
+                f"min_balance={self.limit:g} cannot be met: the data have {whole[few]:g} of group "
+                f"{table.names[few]!r} and {whole[many]:g} of {table.names[many]!r}, a balance of "
+                f"{whole[few] / whole[many]:.3g}"
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Share of each group in every cluster between ``lower`` and ``upper``, the groups of all attributes in a row."""
+
+    fairness: Representation
+    lower: FloatArray
+    upper: FloatArray
+
+    def ratio(self, masses: FloatArray) -> FloatArray:
+        """Largest deviation from the target over the deviation allowed on that side."""
+        columns = []
+        for table, lower, upper in self._tables(masses):
+            above = (table.shares - table.target) / np.maximum(upper - table.target, 1e-12)
+            below = (table.target - table.shares) / np.maximum(table.target - lower, 1e-12)
+            columns.append(np.maximum(above, below).max(axis=1))
+        return np.stack(columns, axis=1)
+
+    def achieved(self, masses: FloatArray) -> float:
+        """Largest deviation from the target, in units of what is allowed."""
+        return float(self.ratio(masses).max())
+
+    def __str__(self) -> str:
+        return "bounds"
+
+    def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
+        """The data's shares must lie between the bounds."""
+        for table, lower, upper in self._tables(masses.sum(axis=0, keepdims=True), names):
+            shares = table.shares[0]
+            outside = np.flatnonzero((shares < lower - 1e-12) | (shares > upper + 1e-12))
+            if len(outside):
+                j = int(outside[0])
+                return (
+                    f"bounds cannot be met: group {table.names[j]!r} has a share of {shares[j]:.3f} in the data, but "
+                    f"{lower[j]:.3f} to {upper[j]:.3f} is asked for in every cluster"
+                )
+        return None
+
+    def _tables(
+        self, masses: FloatArray, names: AnyArray | None = None
+    ) -> Iterator[tuple[_Table, FloatArray, FloatArray]]:
+        first = 0
+        for table in _tables(self.fairness, masses, names):
+            own = slice(first, first + table.masses.shape[1])
+            yield table, self.lower[own], self.upper[own]
+            first = own.stop
+
+
+def _with_size(n_columns: int, table: _Table) -> FloatArray:
+    return table.masses if n_columns == table.masses.shape[1] else np.concatenate((table.masses, table.size), axis=1)

@@ -1,0 +1,1 @@
+"""What Ncut needs of its own: coarser graphs, spectral starts, its problem."""

@@ -1,0 +1,121 @@
+"""K-means: squared euclidean distances to the clusters' means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._core import kernels
+from .._sweep.memory import Answer, InMemorySweep, State
+from .._typing import FloatArray, IntArray
+from . import centers
+from .centers import SQUARED_EUCLIDEAN
+
+if TYPE_CHECKING:
+    from .._fit.polish import Penalty
+
+_ROWS = 1 << 16
+
+
+class KMeansObjective:
+    """Σ_p ‖x_p − c_k(p)‖², with a_pk = ‖x_p − c_k‖² and c_k the mean of cluster k.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        float32 or float64, C-contiguous, in the user's order.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
+    """
+
+    def __init__(self, X: FloatArray, weights: FloatArray | None = None) -> None:
+        self.X = X
+        self._weights = weights
+        self._variance = _mean_variance(X, weights)
+
+    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+        """Means of the clusters; an empty cluster's mean is zero."""
+        sums = kernels.label_sums(sweep.plan, self.X, labels, sweep.weights, sweep.n_clusters, sweep.n_threads)
+        return self._means(sums, sizes)
+
+    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Means weighted by the soft assignments."""
+        pull = np.ascontiguousarray(state.pull.T, dtype=np.float64)
+        sums = kernels.soft_sums(sweep.plan, sweep.excess, self.X, sweep.weights, state.scale, pull, sweep.n_threads)
+        return self._means(sums, sizes)
+
+    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+        """Squared distances to the centres."""
+        sweep.base_cost, value = kernels.distances(
+            sweep.plan, SQUARED_EUCLIDEAN, self.X, parameters, labels, sweep.weights, sweep.excess, sweep.n_threads
+        )
+        return float(value)
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
+        moved = ((new.astype(float) - old.astype(float)) ** 2).sum(axis=1)
+        return answer.cost - float(answer.masses.sum(axis=1) @ moved)
+
+    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
+        """Go on from old to new, and a share of that way farther."""
+        return centers.ahead(old, new, reach)
+
+    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
+        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
+        return centers.lead(at, own, sizes)
+
+    def sampled(self, rows: IntArray) -> KMeansObjective:
+        """K-means on some rows only."""
+        weights = None if self._weights is None else self._weights[rows]
+        return KMeansObjective(np.ascontiguousarray(self.X[rows]), weights)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
+        return centers.movement(old, new, self._variance)
+
+    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
+        """Points farthest from their centre."""
+        distance = np.empty(len(labels))
+        for rows in _slices(len(labels)):
+            difference = self.X[sweep.layout.order[rows]] - parameters[labels[rows]]
+            distance[rows] = (difference.astype(float) ** 2).sum(axis=1)
+        if sweep.weights is not None:
+            distance[sweep.weights == 0] = -1.0
+        return np.argsort(-distance, kind="stable")[:count]
+
+    def improve(self, sweep: InMemorySweep, labels: IntArray, penalty: Penalty, least: float) -> int:
+        """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
+        sizes = penalty.masses.sum(axis=1)
+        sums = kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads)
+        found = kernels.find_moves(
+            sweep.plan, SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
+            np.ascontiguousarray(penalty.enter.T), np.ascontiguousarray(penalty.leave.T),
+            sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), least, sweep.n_threads,
+        )  # fmt: skip
+        rows, cells = sweep.layout.order[found], sweep.layout.cells[found]
+        n_moves = 0
+        while made := kernels.make_moves(
+            self.X, rows, found, cells, labels, sums, sizes, penalty.enter, penalty.leave, least, penalty.move
+        ):
+            n_moves += made
+        return n_moves
+
+    def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
+        means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
+        return np.ascontiguousarray(means, dtype=self.X.dtype)
+
+
+def _mean_variance(X: FloatArray, weights: FloatArray | None) -> float:
+    """Mean over the features of their variance, in double precision and without a copy of X."""
+    w = np.broadcast_to(1.0, len(X)) if weights is None else weights
+    total = float(w.sum())
+    mean = sum(w[rows] @ X[rows] for rows in _slices(len(X))) / total
+    squares = sum(w[rows] @ (X[rows] - mean) ** 2 for rows in _slices(len(X)))
+    return float(np.mean(squares) / total)
+
+
+def _slices(n_rows: int) -> Iterator[slice]:
+    for first in range(0, n_rows, _ROWS):
+        yield slice(first, min(first + _ROWS, n_rows))

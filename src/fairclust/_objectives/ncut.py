@@ -1,0 +1,128 @@
+"""Ncut: the share of each cluster's links that leave it, added up over the clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from .._core import kernels
+from .._sweep.memory import Answer, InMemorySweep, State
+from .._typing import FloatArray, IntArray
+from ..graphs import Graph
+
+
+@dataclass(frozen=True)
+class NCutObjective:
+    """K − Σ_k S_kᵗWS_k / dᵗS_k, with a_pk = d_p z_k − 2 (WS)_pk / dᵗS_k, z_k = S_kᵗWS_k / (dᵗS_k)².
+
+    The point costs come from the linearised ratios, so they bound Ncut from above only where W is positive
+    semi-definite. W + shift·D is, for a large enough shift: for hard labels that adds the constant K·shift to the
+    ratios, which is taken out again. A large shift holds every node where it is, so callers try small ones first.
+
+    Parameters are what the bound touches at: hard labels (n_samples,) in the user's order, or soft assignments
+    (n_samples, n_clusters), float32.
+
+    Parameters
+    ----------
+    graph : Graph
+        The affinities W and their degrees d.
+    shift : float
+        σ ≥ 0.
+    unit : float
+        Costs and values are this many times Ncut: a point's cost is then of order 1, as solvers expect.
+    """
+
+    graph: Graph
+    shift: float = 0.0
+    unit: float = field(default=1.0)
+
+    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+        """Return the labels, in the user's order."""
+        return sweep.layout.to_user_order(labels)
+
+    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Return the soft assignments, in the user's order."""
+        return sweep.soft_rows(state)
+
+    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+        """Costs of the bound that touches Ncut at the parameters."""
+        n_clusters = sweep.n_clusters
+        hard, soft = _split(parameters)
+        sums = kernels.associations(*self.graph.arrays, self.graph.degree, hard, soft, n_clusters, sweep.n_threads)
+        inverse, ratio = _ratios(sums, self.shift)
+        # The shift's part of the ratio is added by the kernel, for hard and for soft assignments.
+        cheapest = kernels.link_costs(
+            sweep.plan, *self.graph.arrays, self.graph.degree, hard, soft, inverse * self.unit, ratio, self.shift,
+            sweep.excess, sweep.n_threads,
+        )  # fmt: skip
+        sweep.base_cost = self.unit * n_clusters * (1.0 + self.shift) + cheapest
+        return 0.0 if labels is None else self.value(sweep.layout.to_user_order(labels), n_clusters, sweep.n_threads)
+
+    def value(self, assignments: FloatArray, n_clusters: int, n_threads: int) -> float:
+        """Ncut of hard labels, or of soft assignments with the shift: the same where they are hard."""
+        hard, soft = _split(assignments)
+        sums = kernels.associations(*self.graph.arrays, self.graph.degree, hard, soft, n_clusters, n_threads)
+        inverse, _ = _ratios(sums, self.shift)
+        kept = (sums[0] + self.shift * (sums[2] - sums[1])) * inverse
+        return self.unit * float(n_clusters - kept.sum())
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Shifted Ncut of the new assignments."""
+        return self.value(new, new.shape[1], 1)
+
+    def sampled(self, rows: IntArray) -> NCutObjective:
+        """Ncut of the graph of some nodes."""
+        return NCutObjective(self.graph.induced(rows), self.shift, self.unit)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Share of the nodes that changed cluster; for soft assignments, the mean change."""
+        if old.ndim == 1 and new.ndim == 1:
+            return float(np.mean(old != new))
+        if old.ndim == 1 or new.ndim == 1:
+            return np.inf
+        return float(np.abs(old - new).sum(axis=1).mean() / 2)
+
+    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
+        """Nodes with the smallest share of their links inside their cluster."""
+        own = sweep.layout.to_user_order(labels)
+        inside = np.zeros(self.graph.n_nodes)
+        held = np.flatnonzero(np.diff(self.graph.indptr))
+        if len(held):
+            row = np.repeat(np.arange(self.graph.n_nodes), np.diff(self.graph.indptr))
+            kept = self.graph.data * (own[row] == own[self.graph.indices])
+            inside[held] = np.add.reduceat(kept.astype(float), self.graph.indptr[held])
+        share = np.divide(inside, self.graph.degree, out=np.zeros_like(inside), where=self.graph.degree > 0)
+        return np.argsort(sweep.layout.to_visiting_order(share), kind="stable")[:count]
+
+
+def sufficient_shift(graph: Graph, random_state: np.random.RandomState) -> float:
+    """A shift that makes W + shift·D positive semi-definite: minus the least eigenvalue of D^-½WD^-½, rounded up.
+
+    1 is always enough. Lanczos finds the extreme eigenvalue from inside the spectrum; its residual, the most that it
+    can be off by, is added.
+    """
+    degree, matrix = graph.degree, graph.matrix
+    if graph.n_nodes < 10:
+        return 1.0
+    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    operator = LinearOperator(matrix.shape, matvec=lambda x: root * (matrix @ (root * x.ravel())), dtype=np.float64)
+    try:
+        value, vector = eigsh(operator, 1, which="SA", v0=random_state.standard_normal(len(degree)), tol=1e-3)
+    except ArpackNoConvergence:
+        return 1.0
+    residual = float(np.linalg.norm(operator.matvec(vector[:, 0]) - value[0] * vector[:, 0]))
+    return float(np.clip(-value[0] + residual + 1e-3, 0.0, 1.0))
+
+
+def _split(assignments: FloatArray) -> tuple[IntArray | None, FloatArray | None]:
+    """Hard labels, or soft assignments: kernels take one and None for the other."""
+    return (assignments, None) if assignments.ndim == 1 else (None, assignments)
+
+
+def _ratios(sums: FloatArray, shift: float) -> tuple[FloatArray, FloatArray]:
+    """1 / dᵗS_k (0 for a cluster without links), and the kernel's ratio: (S_kᵗWS_k + σ(S_kᵗDS_k − dᵗS_k)) / dᵗS_k."""
+    inside, volume, squares = sums
+    inverse = np.divide(1.0, volume, out=np.zeros_like(volume), where=volume > 0)
+    return inverse, (inside + shift * (squares - volume)) * inverse

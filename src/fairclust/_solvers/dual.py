@@ -1,0 +1,251 @@
+"""The dual solver: Newton steps on the K×J prices at a low temperature. Ten sweeps where Algorithm 1 takes hundreds.
+
+At temperature τ the assignments are softmax(−(a + price)/τ), and the relaxed energy with entropy,
+
+    E_τ = cost + Σ_k weight_k · fairness_k(masses) + τ Σ s·log s,
+
+is stationary where ``price = weight · slope(masses)``. Along a change of the prices masses move by −H·Δprice (H is the
+sweep's curvature over τ) and the slope by −bend·H·Δprice, so Newton's step solves
+
+    (I + weight·bend·H) Δprice = weight·slope(masses) − price.
+
+H and the bend are positive semi-definite, so the step goes downhill on E_τ; it is shortened until E_τ falls enough.
+
+A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
+costs that moved a little, goes on at the last temperature; when the first step is long the costs moved too far, and it
+starts cold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._sweep.memory import Answer, HardAnswer, State, Sweep
+from .._typing import FloatArray
+from ._base import FairnessTerm, Solution
+
+# Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
+_TRUSTED = 3.0  # longest step that is tried
+_SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
+_SHORT_COLD = 0.3  # the same, in a cold start
+_FAR = 15.0  # a warm start whose first step is longer starts cold instead
+_HALVINGS = 6
+_WEIGHT_GROWTH = 10.0
+_PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
+_COOLING = 3.0
+_MOST_COOLINGS = 8
+_SETTLING = 5  # most steps on hard masses
+_LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
+_SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where a descent ended: the state, and masses, curvature and relaxed energy at its last answer."""
+
+    state: State
+    masses: FloatArray
+    curvature: FloatArray
+    energy: float
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Newton's method on the prices.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when the promised fall of the energy is below this share of the cost.
+    cooling : tuple of float
+        Temperatures of a cold start, in units of the mean gap between a point's best and second-best cost. The last
+        one is kept for all later calls.
+    max_steps : int
+        Most Newton steps per temperature.
+    """
+
+    tol: float = 1e-6
+    cooling: tuple[float, ...] = (0.3, 0.1, 0.05)
+    max_steps: int = 30
+    rests_on_energy: bool = False
+
+    def solve(
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        weight: FloatArray,
+        start: State | None = None,
+        to_beat: float = np.inf,
+    ) -> Solution:
+        """Go on from ``start`` at its temperature; start cold where there is none, or where that does not beat."""
+        if start is not None:
+            found = self._descend(sweep, fairness, weight, start, longest=_FAR)
+            if found is not None:
+                settled = self._settle(sweep, fairness, weight, found, to_beat)
+                if settled.hard is not None:
+                    return settled
+        return self._settle(sweep, fairness, weight, self._cool(sweep, fairness, weight), to_beat)
+
+    def _cool(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray) -> _Found:
+        """From plain clustering: small weights first, then lower temperatures."""
+        price = np.zeros((sweep.n_clusters, sweep.n_groups))
+        plain = sweep.assign(price)
+        gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
+        state = State(1.0 / (self.cooling[0] * gap), price)
+        floor = _SMALLEST_REST * plain.masses.sum(axis=1)
+        found: _Found | None = None
+        for grown in _growing(weight, gap * float(plain.masses.sum()) / sweep.n_clusters):
+            found = self._descend(sweep, fairness, grown, state, floor=floor)
+            assert found is not None
+            state = found.state
+        for share in self.cooling[1:]:
+            scale = 1.0 / (share * gap)
+            cooler = self._descend(sweep, fairness, weight, State(scale, state.price * scale), floor=floor)
+            assert found is not None
+            assert cooler is not None
+            if _is_lost(cooler, found):
+                break
+            found, state = cooler, cooler.state
+        assert found is not None
+        return found
+
+    def _settle(
+        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, found: _Found, to_beat: float
+    ) -> Solution:
+        """Take the hard labels, and see that they keep what the soft assignments promise.
+
+        Where points are few or alike, all of them are a little soft before one changes its label: it must be cooler.
+        With a large weight a few points decide: Newton steps on the labels' own masses, while they do not beat.
+        """
+        found, hard, energy = self._keep(sweep, fairness, weight, found)
+        price, scale = found.state.price, found.state.scale
+        for _ in range(_SETTLING):
+            if energy < to_beat:
+                return Solution(State(scale, price * scale), hard=hard)
+            step, _ = _newton(hard.masses, found.curvature, price, scale, fairness, weight)
+            price = price + step
+            hard, energy = _label(sweep, price, fairness, weight)
+        return Solution(found.state)
+
+    def _keep(
+        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, found: _Found
+    ) -> tuple[_Found, HardAnswer, float]:
+        """Cool until the hard labels keep what the soft assignments promise; also return those labels' energy."""
+        hard, energy = _label(sweep, found.state.price, fairness, weight)
+        best, lowest, cooler, n_coolings = found, energy, found, 0
+        while energy > cooler.energy + _PROMISE * abs(cooler.energy) and n_coolings < _MOST_COOLINGS:
+            scale = _COOLING * cooler.state.scale
+            last, n_coolings = cooler, n_coolings + 1
+            tried = self._descend(sweep, fairness, weight, State(scale, last.state.price * scale))
+            assert tried is not None
+            if _is_lost(tried, last):
+                break
+            cooler = tried
+            hard, energy = _label(sweep, cooler.state.price, fairness, weight)
+            if energy < lowest:
+                best, lowest = cooler, energy
+        if best is not cooler:
+            hard, energy = _label(sweep, best.state.price, fairness, weight)
+        return best, hard, energy
+
+    def _descend(
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        weight: FloatArray,
+        state: State,
+        longest: float = np.inf,
+        floor: FloatArray | float = 0.0,
+    ) -> _Found | None:
+        """Newton steps at one temperature. None: the first step is longer than ``longest``, or leads nowhere."""
+        short = _SHORT_COLD if longest == np.inf else _SHORT
+        scale, price = state.scale, state.price
+        answer = sweep(state, curvature=True)
+        energy = _free_energy(answer, price, scale, fairness, weight)
+        for _ in range(self.max_steps):
+            step, fall = _newton(answer.masses, answer.curvature, price, scale, fairness, weight)
+            length = float(abs(step).max()) * scale
+            if length > longest:
+                return None
+            if length < short or fall <= self.tol * abs(answer.cost):
+                price = price + step * min(1.0, short / max(length, 1e-300))
+                break
+            share = min(1.0, _TRUSTED / length)
+            for _ in range(_HALVINGS):
+                tried = price + share * step
+                reply = sweep(State(scale, tried * scale), curvature=True)
+                reached = _free_energy(reply, tried, scale, fairness, weight)
+                sizes, before = reply.masses.sum(axis=1), answer.masses.sum(axis=1)
+                is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
+                if reached <= energy - 1e-4 * share * fall and is_alive.all():
+                    break
+                share *= 0.5
+            else:
+                if longest < np.inf:
+                    return None
+                break
+            price, answer, energy = tried, reply, reached
+        assert answer.curvature is not None
+        relaxed = answer.cost + float(weight @ fairness.value(answer.masses))
+        return _Found(State(scale, price * scale), answer.masses, answer.curvature, relaxed)
+
+
+def _is_lost(cooler: _Found, found: _Found) -> bool:
+    """Whether a cluster all but vanished. A large weight can make that pay: its last points would be few and unfair."""
+    return bool((cooler.masses.sum(axis=1) < (1.0 - _LARGEST_LOSS) * found.masses.sum(axis=1)).any())
+
+
+def _label(sweep: Sweep, price: FloatArray, fairness: FairnessTerm, weight: FloatArray) -> tuple[HardAnswer, float]:
+    """The hard labels of these prices, and their energy at these point costs."""
+    hard = sweep.assign(price)
+    return hard, hard.cost + float(weight @ fairness.value(hard.masses))
+
+
+def _growing(weight: FloatArray, first: float) -> list[FloatArray]:
+    """Weights from about ``first`` up to ``weight``, by factors."""
+    largest = float(weight.max(initial=0.0))
+    if largest <= first or first <= 0:
+        return [weight]
+    n_steps = int(np.ceil(np.log(largest / first) / np.log(_WEIGHT_GROWTH)))
+    return [weight * _WEIGHT_GROWTH ** (i - n_steps) for i in range(1, n_steps + 1)]
+
+
+def _free_energy(answer: Answer, price: FloatArray, scale: float, fairness: FairnessTerm, weight: FloatArray) -> float:
+    """E_τ at the assignments of this answer: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s."""
+    paid = float((price * answer.masses).sum())
+    return -answer.log_partition / scale - paid + float(weight @ fairness.value(answer.masses))
+
+
+def _newton(
+    masses: FloatArray,
+    curvature: FloatArray | None,
+    price: FloatArray,
+    scale: float,
+    fairness: FairnessTerm,
+    weight: FloatArray,
+) -> tuple[FloatArray, float]:
+    """Newton's step for the prices, and twice the fall of E_τ that it promises. Solved in the columns' space."""
+    assert curvature is not None
+    M = fairness.membership  # (cells, columns)
+    n_clusters, (n_cells, n_columns) = len(price), M.shape
+    want = weight[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
+    H = curvature * scale  # (cells, clusters, clusters)
+    bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
+    # How column masses of cluster k respond to column prices of cluster l: Σ_c M_ci M_cj H_ckl, as (k, i, j, l).
+    pairs = (M[:, :, None] * M[:, None, :]).reshape(n_cells, -1)
+    response = (pairs.T @ H.reshape(n_cells, -1)).reshape(n_columns, n_columns, n_clusters, n_clusters)
+    product = bend @ response.transpose(2, 0, 1, 3).reshape(n_clusters, n_columns, -1)
+    product = product.reshape(n_clusters, n_columns, n_columns, n_clusters)  # (k, i, j, l)
+    system = product.transpose(0, 1, 3, 2).reshape(n_clusters * n_columns, -1)
+    system[np.diag_indices_from(system)] += 1.0
+    try:
+        with np.errstate(invalid="ignore"):
+            step = np.linalg.solve(system, want.ravel()).reshape(want.shape) @ M.T
+    except np.linalg.LinAlgError:  # a group vanished from a cluster: no step is to be trusted
+        return np.zeros_like(price), 0.0
+    if not np.isfinite(step).all():
+        return np.zeros_like(price), 0.0
+    lost = np.einsum("ckl,lc->kc", H, step)  # −Δmasses
+    return step, float((want @ M.T * lost).sum())

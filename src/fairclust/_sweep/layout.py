@@ -1,0 +1,137 @@
+"""Where the points lie: visiting order, blocks and chunks. Built once per fit, shared by every pass over the data.
+
+The rows are cut into *stretches* that fit in a core's cache. Within a stretch points are visited sorted by *cell* (the
+group, or the combination of groups, that a point belongs to). Blocks of 64 points and chunks of blocks lie within one
+stretch and one cell, and depend on the data alone: so a chunk's pull is one vector, memory is read in order, and a sum
+over chunks in order is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .._typing import AnyArray, IntArray
+
+BLOCK = 64
+_STRETCH = 8192  # rows
+_ROWS_PER_CELL = 2048  # of a stretch, on average: fewer would leave many blocks half empty
+_MOST_STRETCHES = 1024  # bounds the room that the chunks' partial tables take
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Visiting order, its blocks and its chunks.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_samples,), int32
+        Position in visiting order → row of X.
+    start, size : ndarray of shape (n_blocks,)
+        First position and number of points of each block.
+    chunk : ndarray of shape (n_chunks + 1,)
+        Borders of the chunks, in blocks.
+    chunk_cell : ndarray of shape (n_chunks,)
+        The cell that each chunk lies in.
+    n_cells : int
+        Number of cells; a cell may be empty.
+    """
+
+    order: IntArray
+    start: IntArray
+    size: IntArray
+    chunk: IntArray
+    chunk_cell: IntArray
+    n_cells: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of points."""
+        return len(self.order)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.start)
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """Cell of each point, in visiting order."""
+        return np.repeat(self.chunk_cell, self._chunk_sizes)
+
+    @cached_property
+    def cell_counts(self) -> IntArray:
+        """Points of each cell."""
+        return np.bincount(self.chunk_cell, weights=self._chunk_sizes, minlength=self.n_cells).astype(np.int64)
+
+    @property
+    def _chunk_sizes(self) -> IntArray:
+        return np.add.reduceat(self.size, self.chunk[:-1])
+
+    def to_visiting_order(self, values: AnyArray) -> AnyArray:
+        """Rows in the user's order → rows in visiting order."""
+        return np.ascontiguousarray(values[self.order])
+
+    def to_user_order(self, values: AnyArray) -> AnyArray:
+        """Rows in visiting order → rows in the user's order."""
+        result = np.empty_like(values)
+        result[self.order] = values
+        return result
+
+
+def every_nth_of_each(codes: IntArray, steps: IntArray, before: IntArray | None = None) -> IntArray:
+    """Rows of a sample: of each cell the first row, and every so-manieth after it.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Cell of each row, in the user's order.
+    steps : ndarray of shape (n_cells,)
+        From one row of a cell to the next.
+    before : ndarray of shape (n_cells,) or None
+        How many rows of each cell came before these. The sample of data in parts is thus that of the whole.
+
+    Returns
+    -------
+    rows : ndarray, ascending
+    """
+    n_cells = len(steps)
+    by_cell = np.argsort(codes.astype(np.uint8 if n_cells <= 256 else np.int64), kind="stable")
+    counts = np.bincount(codes, minlength=n_cells)
+    first = np.cumsum(counts) - counts
+    skipped = np.zeros(n_cells, dtype=np.int64) if before is None else -np.asarray(before) % steps
+    present = np.flatnonzero(counts > skipped)
+    taken = [by_cell[first[j] + skipped[j] : first[j] + counts[j] : steps[j]] for j in present]
+    return np.sort(np.concatenate(taken)) if taken else np.empty(0, dtype=np.int64)
+
+
+def build_layout(codes: IntArray, n_cells: int) -> Layout:
+    """Cut the rows into stretches, sort each by cell, and cut it into chunks of blocks."""
+    n_rows = len(codes)
+    stretch = max(_STRETCH, _ROWS_PER_CELL * n_cells, -(-n_rows // _MOST_STRETCHES))
+    small = codes.astype(np.uint8 if n_cells <= 256 else np.uint16 if n_cells <= 65536 else np.int64)
+    order = np.empty(n_rows, dtype=np.int32)
+    counts = []  # points of each (stretch, cell)
+    for first in range(0, n_rows, stretch):
+        part = small[first : first + stretch]
+        order[first : first + stretch] = np.argsort(part, kind="stable") + first
+        counts.append(np.bincount(part, minlength=n_cells))
+    points = np.concatenate(counts)
+    present = np.flatnonzero(points)
+    points = points[present]
+    n_blocks = -(-points // BLOCK)
+    chunk = np.concatenate(([0], np.cumsum(n_blocks)))
+    # A block's place within its chunk gives its first position and its size.
+    place = (np.arange(chunk[-1]) - np.repeat(chunk[:-1], n_blocks)) * BLOCK
+    start = np.repeat(np.cumsum(points) - points, n_blocks) + place
+    size = np.minimum(np.repeat(points, n_blocks) - place, BLOCK)
+    return Layout(
+        order=order,
+        start=start.astype(np.int64),
+        size=size.astype(np.int32),
+        chunk=chunk.astype(np.int64),
+        chunk_cell=(present % n_cells).astype(np.int32),
+        n_cells=n_cells,
+    )

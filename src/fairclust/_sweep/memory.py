@@ -1,0 +1,333 @@
+"""The sweep: the one question that a solver may ask of the data, and the in-memory way to answer it.
+
+"With this state, how much of group j does cluster k hold, and at what cost?" The state is a K×J table and one number;
+so is the answer. Out-of-core and distributed data answer the same question in other ways.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._core import kernels
+from .._typing import FloatArray, IntArray
+from .layout import BLOCK, Layout, build_layout, every_nth_of_each
+
+_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off are near enough
+_MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
+
+_LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
+_RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
+
+_FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
+
+
+@dataclass(frozen=True)
+class State:
+    """What the assignments depend on: s_p = softmax(−scale·a_p − pull[:, group(p)]).
+
+    Attributes
+    ----------
+    scale : float
+        Weight on the point costs: the inverse of a temperature.
+    pull : ndarray of shape (n_clusters, n_groups)
+        How hard each cluster pushes each group away.
+    """
+
+    scale: float
+    pull: FloatArray
+
+    @property
+    def price(self) -> FloatArray:
+        """The pull in units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
+        return self.pull / self.scale
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a sweep tells.
+
+    Attributes
+    ----------
+    masses : ndarray of shape (n_clusters, n_groups)
+        How much of each group each cluster holds.
+    cost : float
+        Σ_p s_p·a_p.
+    log_partition : float
+        Σ_p log Σ_k exp(−scale·a_pk − pull_k).
+    curvature : ndarray of shape (n_groups, n_clusters, n_clusters) or None
+        −∂masses/∂pull, one symmetric table per group (rows sum to 0).
+    """
+
+    masses: FloatArray
+    cost: float
+    log_partition: float
+    curvature: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class HardAnswer:
+    """What the hard sweep (temperature 0) tells: masses, cost, and the mean gap between best and second best."""
+
+    masses: FloatArray
+    cost: float
+    gap: float
+
+
+class Sweep(Protocol):
+    """The question. Everything that answers it can be solved for."""
+
+    n_clusters: int
+    n_groups: int
+
+    def __call__(self, state: State, *, curvature: bool = False) -> Answer:
+        """Answer for soft assignments."""
+        ...
+
+    def assign(self, price: FloatArray) -> HardAnswer:
+        """Answer for the hard assignments argmin(a + price)."""
+        ...
+
+
+class DataSweep(Sweep, Protocol):
+    """A sweep with data behind it: what the outer loop and the searches need beside the answers.
+
+    Labels are an array in visiting order where the data are in memory. Elsewhere they are a short record of the rule
+    that makes them; nobody but the objective looks inside.
+    """
+
+    n_sweeps: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of points."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """Weight of all points."""
+        ...
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        ...
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether there are sample weights."""
+        ...
+
+    def last_labels(self) -> Any:
+        """Labels of the last call of :meth:`assign`, to keep."""
+        ...
+
+    def user_labels(self, labels: Any) -> Any:
+        """Labels as the user gets them: one per row, in the user's order."""
+        ...
+
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Rows of the user's data, of points that the sweep knows by these positions."""
+        ...
+
+    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
+        """A sample with the groups' own shares, of about every step-th point. Also its rows of X."""
+        ...
+
+
+class InMemorySweep:
+    """Answers from point costs held in memory.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where the points lie.
+    n_clusters : int
+        Number of clusters.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights in visiting order, float64.
+    n_threads : int
+        Threads to use; no answer depends on it.
+
+    Attributes
+    ----------
+    excess : ndarray of shape (n_blocks, n_clusters, 64), float32
+        Point costs above the point's cheapest cluster: the only big array. Objectives fill it.
+    base_cost : float
+        What the cheapest clusters cost together. Objectives set it.
+    labels : ndarray of shape (n_samples,), int32
+        Of the last call of :meth:`assign`, in visiting order.
+    n_sweeps : int
+        Passes over the point costs so far, soft and hard.
+    """
+
+    def __init__(self, layout: Layout, n_clusters: int, weights: FloatArray | None = None, n_threads: int = 1) -> None:
+        self.layout = layout
+        self.plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+        self.n_clusters = n_clusters
+        self.n_groups = layout.n_cells
+        self.weights = weights
+        self.is_weighted = weights is not None
+        self.n_threads = n_threads
+        self.n_samples = layout.n_samples
+        self.total = float(layout.n_samples if weights is None else weights.sum())
+        self.excess = np.zeros((layout.n_blocks, n_clusters, BLOCK), dtype=np.float32)
+        self.base_cost = 0.0
+        self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
+        self.n_sweeps = 0
+        self._steps = curvature_steps(layout.cell_counts)
+
+    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
+        """Every step-th point of each cell: a sample with the data's group shares. Also its rows of X.
+
+        Where that would be very many, fewer are taken, as from data that do not fit in memory. Of a rare cell more
+        points are kept, with smaller weights: a few people more or less in a cluster must not decide whether it looks
+        fair.
+        """
+        step = coarsened(step, self.n_samples)
+        cells = self.layout.to_user_order(self.layout.cells)
+        weights = None if self.weights is None else self.layout.to_user_order(self.weights)
+        steps = sampling_steps(np.bincount(cells, minlength=self.n_groups), self.n_clusters, step)
+        kept = every_nth_of_each(cells, steps)
+        whole = np.bincount(cells, weights=weights, minlength=self.n_groups)
+        weights = sampled_weights(
+            steps, step, cells[kept], None if weights is None else weights[kept], whole, len(cells)
+        )
+        layout = build_layout(cells[kept], self.n_groups)
+        weights = None if weights is None else layout.to_visiting_order(weights)
+        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), kept
+
+    @property
+    def group_masses(self) -> FloatArray:
+        """Weight of each group, as one row (1, n_groups)."""
+        return np.bincount(self.layout.cells, weights=self.weights, minlength=self.n_groups)[None].astype(float)
+
+    def last_labels(self) -> IntArray:
+        """A copy of the labels."""
+        return self.labels.copy()
+
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Positions are in visiting order."""
+        return self.layout.order[positions]
+
+    def user_labels(self, labels: IntArray) -> IntArray:
+        """Labels in the user's order."""
+        return self.layout.to_user_order(labels)
+
+    def __call__(self, state: State, *, curvature: bool = False) -> Answer:
+        """Count softmax(−scale·a − pull) by group."""
+        self.n_sweeps += 1
+        masses, cost, log_partition, pairs, sampled = kernels.sweep(
+            self.plan, self.excess, self.weights, state.scale, by_cell(state.pull),
+            self._steps if curvature else None, None, self.n_threads,
+        )  # fmt: skip
+        return Answer(
+            masses=masses.T,
+            cost=self.base_cost + cost,
+            log_partition=log_partition - state.scale * self.base_cost,
+            curvature=laplacian(pairs, masses, sampled) if curvature else None,
+        )
+
+    def assign(self, price: FloatArray, gaps: FloatArray | None = None) -> HardAnswer:
+        """Label every point argmin(a + price) and count the labels by group; gaps to the second best go to ``gaps``."""
+        self.n_sweeps += 1
+        masses, cost, gap = kernels.assign(
+            self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads
+        )
+        gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
+        return HardAnswer(masses.T, self.base_cost + cost, gap)
+
+    def cost_rows(self, positions: IntArray) -> FloatArray:
+        """Excess costs of some points (positions in visiting order), one row each."""
+        block = np.searchsorted(self.layout.start, positions, side="right") - 1
+        return self.excess[block, :, positions - self.layout.start[block]]
+
+    def soft_rows(self, state: State) -> FloatArray:
+        """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""
+        rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=np.float32)
+        kernels.soft_rows(self.plan, self.excess, state.scale, by_cell(state.pull), rows, self.n_threads)
+        return rows
+
+
+def curvature_steps(counts: IntArray) -> IntArray:
+    """Curvature is counted over one point in so many of each cell, by the cells' numbers of points."""
+    n_cells = len(counts)
+    per_cell = max(_CURVATURE_POINTS * min(n_cells, _MANY_CELLS) // n_cells, BLOCK)
+    return np.maximum(counts // per_cell, 1).astype(np.int64)
+
+
+def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
+    """Turn Σ s_k s_l over the sampled points (upper triangle) into −∂masses/∂pull of all points.
+
+    ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
+    """
+    weight = masses.sum(axis=1)
+    grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
+    pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+    pairs += _faint(pairs, masses)
+    table = -pairs
+    diagonal = np.arange(masses.shape[1])
+    table[:, diagonal, diagonal] = pairs.sum(axis=2)
+    return table
+
+
+def same_labels(one: Any, other: Any) -> bool:
+    """Whether two labellings of the same points are the same."""
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
+
+
+def coarsened(step: int, n_samples: int) -> int:
+    """The step of a sample that is not larger than it need be."""
+    return max(step, -(-n_samples // _LARGEST_SAMPLE))
+
+
+def sampling_steps(counts: IntArray, n_clusters: int, step: int) -> IntArray:
+    """How many points of each cell a sample passes on from one to the next: ``step``, fewer where they are rare."""
+    return np.clip(counts // (_RARE * n_clusters), 1, step)
+
+
+def sampled_weights(
+    steps: IntArray, step: int, cells: IntArray, weights: FloatArray | None, whole: FloatArray, n_samples: int
+) -> FloatArray | None:
+    """Weights of a sample's points such that every cell weighs as much in it as in all data; None: all alike.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n_cells,)
+        What :func:`sampling_steps` gave for ``step``.
+    step : int
+    cells, weights : ndarray of shape (n_sampled,)
+        Cells and own weights (None: 1) of the sample's points.
+    whole : ndarray of shape (n_cells,)
+        Weight of each cell in all data.
+    n_samples : int
+        Points of all data.
+    """
+    if (steps == step).all():
+        return weights
+    own = np.ones(len(cells)) if weights is None else weights
+    part = np.bincount(cells, weights=own, minlength=len(whole))
+    factors = np.divide(whole, part, out=np.zeros(len(whole)), where=part > 0) * (len(cells) / n_samples)
+    return own * factors[cells]
+
+
+def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:
+    """What the kernels leave out: points that give next to nothing to a cluster, Σ s_k s_l over them.
+
+    All a cluster has of a group may be such crumbs. They are then its mass, s_k(1 − s_k) = s_k, and the others hold
+    the points behind them.
+    """
+    weight = masses.sum(axis=1, keepdims=True)
+    missing = np.where(masses < _FAINT * weight, np.maximum(masses - pairs.sum(axis=2), 0.0), 0.0)
+    rest = np.maximum(weight - masses, np.finfo(float).tiny)
+    crumbs = (missing / rest)[:, :, None] * masses[:, None, :]
+    diagonal = np.arange(masses.shape[1])
+    crumbs[:, diagonal, diagonal] = 0.0
+    return crumbs + crumbs.transpose(0, 2, 1)
+
+
+def by_cell(values: FloatArray) -> FloatArray:
+    """(clusters, groups) as solvers write it → (cells, clusters) as kernels read it."""
+    return np.ascontiguousarray(values.T, dtype=np.float64)

@@ -1,0 +1,613 @@
+"""The command line, run as a new user would: by what is typed and what comes back."""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import gzip
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairclust import FairKMeans, fairness_path
+from fairclust._files import atomic
+from fairclust.cli import main, objectives
+from fairclust.metrics import fairness_error
+
+polars = pytest.importorskip("polars", reason="the command line needs the extra 'cli'")
+pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
+
+
+class Outcome:
+    """What one command printed, and how it ended."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        # Terminals wrap lines; what is said does not depend on where.
+        self.code, self.out, self.err = code, out, err
+        self.said = " ".join(out.split())
+        self.noted = " ".join(err.split())
+
+
+@pytest.fixture
+def fairclust(capsys, tmp_path, monkeypatch):
+    """Run a command inside an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments: object) -> Outcome:
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Outcome(ended.value.code or 0, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Make a package look as if it were not installed."""
+
+    def hide(name: str) -> None:
+        real = builtins.__import__
+
+        def importing(module, *args, **kwargs):
+            if module.split(".")[0] == name:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            return real(module, *args, **kwargs)
+
+        for loaded in [module for module in sys.modules if module.split(".")[0] == name]:
+            monkeypatch.delitem(sys.modules, loaded)
+        found = importlib.util.find_spec
+        monkeypatch.setattr(builtins, "__import__", importing)
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda module, *args: None if module == name else found(module, *args)
+        )
+
+    return hide
+
+
+def test_version_is_printed(fairclust):
+    outcome = fairclust("--version")
+    assert outcome.code == 0
+    assert re.fullmatch(r"fairclust \d+\.\d+\.\d+", outcome.said)
+
+
+def test_unknown_command_exits_2_and_suggests_a_name(fairclust):
+    outcome = fairclust("dmo")
+    assert outcome.code == 2
+    assert "'demo'" in outcome.noted
+
+
+def test_demo_compares_the_clusters_and_writes_a_picture(fairclust):
+    pytest.importorskip("matplotlib")
+    outcome = fairclust("demo")
+    assert outcome.code == 0
+    assert "Plain K-means" in outcome.said
+    assert "proportional representation" in outcome.said
+    picture = Path("demo/fairclust-demo.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert str(picture) in outcome.said
+
+
+def test_demo_writes_a_report_and_an_explorer(fairclust):
+    pytest.importorskip("vl_convert")
+    assert fairclust("demo").code == 0
+    for name in ("fairclust-demo.html", "fairclust-demo-path.html"):
+        assert Path("demo", name).read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_demo_ends_with_fair_clusters_where_plain_ones_are_not(fairclust):
+    outcome = fairclust("demo")
+    plain, fair = outcome.said.split("Fair K-means cluster")
+    assert "100.0 % 0.0 %" in plain
+    assert fair.count("50.0 % 50.0 % 0.0000") == 2
+
+
+def test_demo_tells_without_matplotlib_and_names_the_extra(fairclust, without):
+    without("matplotlib")
+    outcome = fairclust("demo", "--out", "elsewhere")
+    assert outcome.code == 0
+    assert "What that costs" in outcome.said
+    assert "pip install 'fairclust[plot]'" in outcome.noted
+    assert not Path("elsewhere/fairclust-demo.png").exists()
+
+
+def test_demo_tells_without_the_report_extra_and_names_it(fairclust, without):
+    without("altair")
+    outcome = fairclust("demo")
+    assert outcome.code == 0
+    assert "pip install 'fairclust[report]'" in outcome.noted
+    assert not Path("demo/fairclust-demo.html").exists()
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_missing_command_line_extra_is_named(package, capsys, without, monkeypatch):
+    for module in [name for name in sys.modules if name.startswith("fairclust.cli.")]:
+        monkeypatch.delitem(sys.modules, module)
+    without(package)
+    with pytest.raises(SystemExit) as ended:
+        main(["demo"])
+    assert ended.value.code == 1
+    assert "pip install 'fairclust[cli]'" in capsys.readouterr().err
+
+
+def test_demo_that_cannot_write_fails_in_one_sentence(fairclust, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "file").write_text("in the way")
+    outcome = fairclust("demo", "--out", "file")
+    assert outcome.code == 1
+    assert outcome.noted.startswith("Error: File exists")
+    assert "Traceback" not in outcome.err
+
+
+def test_debug_shows_the_traceback(fairclust, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "file").write_text("in the way")
+    assert "Traceback" in fairclust("demo", "--out", "file", "--debug").err
+
+
+def test_command_runs_as_an_installed_script(tmp_path):
+    script = Path(sys.executable).with_name("fairclust")
+    if not script.exists():
+        pytest.skip("fairclust is not installed as a script here")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout[:10]) == (0, "fairclust ")
+
+
+def people(n_rows: int = 120) -> polars.DataFrame:
+    """A file of people in which plain clusters are lopsided."""
+    rng = np.random.default_rng(0)
+    sex = np.array(["F", "M"])[(np.arange(n_rows) % 2)]
+    side = np.where(rng.random(n_rows) < 0.8, sex == "F", sex == "M")
+    return polars.DataFrame(
+        {
+            "person_id": np.arange(1000, 1000 + n_rows),
+            "age": 40 + 12 * side + rng.normal(0, 3, n_rows).round(2),
+            "income": 3000 + 900 * side + rng.normal(0, 300, n_rows).round(1),
+            "job": np.array(["nurse", "clerk", "cook"])[rng.integers(0, 3, n_rows)],
+            "country": ["NL"] * n_rows,
+            "planet": [3] * n_rows,
+            "sex": sex,
+        }
+    )
+
+
+@pytest.fixture
+def people_csv(tmp_path):
+    people().write_csv(tmp_path / "people.csv")
+    return "people.csv"
+
+
+FIT = ("--sensitive", "sex", "-k", "3")
+
+
+def test_fit_writes_the_input_rows_plus_a_cluster(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, *FIT, "--out", "labels.csv")
+    assert outcome.code == 0, outcome.err
+    written = polars.read_csv("labels.csv")
+    assert written.drop("cluster").equals(polars.read_csv(people_csv))
+    assert sorted(written["cluster"].unique()) == [0, 1, 2]
+    assert fairness_error(written["cluster"], written["sex"], average="max") <= 0.01
+    assert "What fairness cost" in outcome.said
+    assert "standardised" in outcome.noted
+
+
+def test_fit_labels_are_those_of_the_library(fairclust, people_csv):
+    fairclust("fit", people_csv, *FIT, "--features", "age,income", "--seed", "7", "--out", "labels.parquet")
+    written = polars.read_parquet("labels.parquet")
+    X = written.select("age", "income").to_numpy()
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+    model = FairKMeans(3, random_state=7).fit(X, sensitive_features=written["sex"])
+    assert written["cluster"].to_list() == model.labels_.tolist()
+
+
+def test_fit_points_out_id_constant_and_text_columns(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, *FIT)
+    assert "Features: age, income." in outcome.noted
+    assert "an id (every row has its own value): person_id" in outcome.noted
+    assert "Left out, constant: country, planet." in outcome.noted
+    assert "Left out, text: job (--encode" in outcome.noted
+    assert "Nothing was saved" in outcome.noted
+
+
+@pytest.mark.parametrize("asked", ["job", "all"])
+def test_fit_encodes_text_on_request(fairclust, people_csv, asked):
+    outcome = fairclust("fit", people_csv, *FIT, "--encode", asked, "--json")
+    assert json.loads(outcome.out)["features"] == ["age", "income", "job=clerk", "job=cook", "job=nurse"]
+
+
+def test_json_summary_holds_the_audit_the_settings_and_the_times(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, *FIT, "--json", "--out", "labels.csv")
+    summary = json.loads(outcome.out)
+    assert summary["audit"]["max_fairness_error"] <= 0.01
+    assert summary["fairness_goal_met"] is True
+    assert summary["settings"]["n_clusters"] == 3
+    assert summary["objective"] >= summary["plain_objective"] * (1 - 1e-6)
+    assert {"read", "fit", "write"} <= set(summary["seconds"])
+    assert summary["written"] == {"out": "labels.csv"}
+
+
+def test_soft_assignments_add_up_to_one(fairclust, people_csv):
+    fairclust("fit", people_csv, *FIT, "--soft", "--out", "labels.csv")
+    soft = polars.read_csv("labels.csv").select("cluster_0", "cluster_1", "cluster_2").to_numpy()
+    np.testing.assert_allclose(soft.sum(axis=1), 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("people.tsv", lambda frame, path: frame.write_csv(path, separator="\t")),
+        ("people.csv", lambda frame, path: frame.write_csv(path, separator=";", decimal_comma=True)),
+        ("people.txt", lambda frame, path: frame.write_csv(path, separator="|")),
+        ("people.parquet", lambda frame, path: frame.write_parquet(path)),
+        ("bom.csv", lambda frame, path: path.write_bytes(b"\xef\xbb\xbf" + frame.write_csv().encode())),
+        ("utf16.csv", lambda frame, path: path.write_bytes(frame.write_csv().encode("utf-16"))),
+        ("latin.csv", lambda frame, path: path.write_bytes(frame.write_csv().encode("cp1252"))),
+        ("people.csv.gz", lambda frame, path: path.write_bytes(gzip.compress(frame.write_csv().encode()))),
+    ],
+)
+def test_every_way_of_writing_a_table_gives_the_same_clusters(fairclust, tmp_path, name, write):
+    frame = people().with_columns(
+        job=polars.when(polars.col("job") == "cook").then(polars.lit("José")).otherwise("job")
+    )
+    frame.write_csv(tmp_path / "reference.csv")
+    write(frame, tmp_path / name)
+    arguments = (*FIT, "--encode", "job", "--json")
+    reference, found = (json.loads(fairclust("fit", file, *arguments).out) for file in ("reference.csv", name))
+    assert found["features"] == reference["features"] == ["age", "income", "job=José", "job=clerk", "job=nurse"]
+    assert found["audit"] == reference["audit"]
+
+
+def test_output_keeps_delimiter_and_decimal_sign_and_leading_zeros(fairclust, tmp_path):
+    frame = people().with_columns(zip=polars.col("person_id").cast(polars.String).str.zfill(6))
+    frame.write_csv(tmp_path / "people.csv", separator=";", decimal_comma=True)
+    assert fairclust("fit", "people.csv", *FIT, "--out", "labels.csv").code == 0
+    before, after = (Path(name).read_text().splitlines() for name in ("people.csv", "labels.csv"))
+    assert [line.rpartition(";")[0] for line in after] == before
+
+
+def test_missing_values_are_an_error_that_names_the_ways_out(fairclust, tmp_path):
+    holes(tmp_path / "holes.csv")
+    outcome = fairclust("fit", "holes.csv", *FIT)
+    assert outcome.code == 2
+    assert "3 of 120 rows have missing values (age: 2, group: 1). Add --missing drop" in outcome.noted
+
+
+def test_dropped_rows_stay_in_the_file_without_a_cluster(fairclust, tmp_path):
+    holes(tmp_path / "holes.csv")
+    outcome = fairclust("fit", "holes.csv", *FIT, "--missing", "drop", "--out", "labels.csv")
+    assert outcome.code == 0, outcome.err
+    assert "3 of 120 rows have missing values and were left out" in outcome.noted
+    written = polars.read_csv("labels.csv", infer_schema_length=None)
+    assert np.flatnonzero(written["cluster"].is_null().to_numpy()).tolist() == [0, 5, 9]
+    assert written["age"][0] == "NA"
+
+
+def test_imputing_fills_features_but_never_groups(fairclust, tmp_path):
+    holes(tmp_path / "holes.csv", groups=False)
+    assert fairclust("fit", "holes.csv", *FIT, "--missing", "impute").code == 0
+    holes(tmp_path / "holes.csv")
+    outcome = fairclust("fit", "holes.csv", *FIT, "--missing", "impute")
+    assert outcome.code == 2
+    assert "a group cannot be guessed" in outcome.noted
+
+
+def holes(path: Path, *, groups: bool = True) -> None:
+    frame = people()
+    age = frame["age"].cast(polars.String).to_list()
+    age[0], age[5] = "NA", ""
+    sex = frame["sex"].to_list()
+    sex[9] = "?" if groups else sex[9]
+    frame.with_columns(age=polars.Series(age), sex=polars.Series(sex)).write_csv(path)
+
+
+def test_target_is_reached(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, *FIT, "--target", "F=50%,M=0.5", "--max-fairness-error", "0", "--json")
+    shares = np.array([cluster["proportions"] for cluster in json.loads(outcome.out)["audit"]["clusters"]])
+    assert np.abs(shares - 0.5).max() < 0.02
+
+
+def test_several_sensitive_columns_are_each_balanced(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--json")
+    summary = json.loads(outcome.out)
+    audits = summary["audit"]["attributes"]
+    assert list(audits) == ["sex", "job"]
+    assert summary["audit"]["max_fairness_error"] == max(one["max_fairness_error"] for one in audits.values()) <= 0.01
+    assert summary["fairness_goal_met"]
+    shown = fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--report", "two.html")
+    assert "sex, job are each balanced by themselves" in shown.noted
+    page = Path("two.html").read_text(encoding="utf-8")
+    assert "composition-1" in page
+    assert "sensitive attributes" in page
+
+
+def test_audit_and_path_take_several_sensitive_columns(fairclust, people_csv):
+    assert fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--out", "labels.csv").code == 0
+    found = json.loads(fairclust("audit", "labels.csv", "--sensitive", "sex,job", "--json").out)
+    assert found["max_fairness_error"] <= 0.01
+    outcome = fairclust(
+        "path", people_csv, "--sensitive", "sex,job", "-k", "2", "--weights", "0,1000", "--report", "p.html"
+    )
+    assert outcome.code == 0
+    assert "The bars show" in Path("p.html").read_text(encoding="utf-8")
+
+
+def test_a_sensitive_column_of_numbers_is_cut_into_ranges(fairclust, people_csv):
+    summary = json.loads(fairclust("fit", people_csv, "--sensitive", "age", "-k", "2", "--bins", "age=3", "--json").out)
+    assert len(summary["audit"]["group_names"]) == 3
+    assert summary["audit"]["group_names"][0].startswith("under ")
+    assert "age is cut into 3 ranges" in " ".join(summary["remarks"])
+    wrong = fairclust("fit", people_csv, "--sensitive", "sex", "-k", "2", "--bins", "age=3")
+    assert wrong.code == 2
+    assert "--bins names 'age', which is not among the --sensitive columns" in wrong.noted
+
+
+@pytest.mark.parametrize(("policy", "n_groups"), [("own", 3), ("ignore", 2)])
+def test_rows_without_a_group_can_be_kept(fairclust, people_csv, tmp_path, policy, n_groups):
+    frame = people()
+    sexes = [None if i % 10 == 0 else sex for i, sex in enumerate(frame["sex"])]
+    frame.with_columns(sex=polars.Series(sexes)).write_csv(tmp_path / "gaps.csv")
+    assert fairclust("fit", "gaps.csv", *FIT).code == 2
+    outcome = fairclust("fit", "gaps.csv", *FIT, "--missing-groups", policy, "--json", "--out", "kept.csv")
+    summary = json.loads(outcome.out)
+    assert summary["n_rows_used"] == summary["n_rows"]
+    assert len(summary["audit"]["group_names"]) == n_groups
+    assert fairclust("fit", "gaps.csv", *FIT, "--missing-groups", "drop").code == 2
+
+
+def test_targets_of_several_columns_name_the_column(fairclust, people_csv):
+    target = ("--target", "sex=F=0.5,sex=M=0.5")
+    summary = json.loads(fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--json", *target).out)
+    assert summary["audit"]["attributes"]["sex"]["target_proportions"] == [0.5, 0.5]
+
+
+def test_intersections_make_a_group_of_each_combination(fairclust, people_csv):
+    summary = json.loads(
+        fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--intersections", "--json").out
+    )
+    assert summary["audit"]["group_names"][0] == "F & clerk"
+    assert len(summary["audit"]["group_names"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--sensitive", "gendr", "-k", "3"), "column 'gendr' (--sensitive) is not in people.csv. Its columns are"),
+        (("--sensitive", "Sexx", "-k", "3"), "Did you mean 'sex'?"),
+        ((*FIT, "--features", "agee"), "Did you mean 'age'?"),
+        ((*FIT, "--features", "job"), "Add --encode job"),
+        ((*FIT, "--exclude", "age,income"), "has no numeric column to cluster by"),
+        ((*FIT, "--objective", "kmode"), "--objective 'kmode' is not known"),
+        ((*FIT, "--missing", "guess"), "--missing 'guess' is not known"),
+        ((*FIT, "--target", "F=0.5"), "no share for 'M'"),
+        ((*FIT, "--target", "F0.5"), "which is not group=share"),
+        ((*FIT, "--target", "F=0.5,M=0.6"), "adds up to 1.1, not 1"),
+        ((*FIT, "--fairness-weight", "1", "--max-fairness-error", "0.1"), "Give one of them"),
+        ((*FIT, "--fairness-weight", "-1"), "a number ≥ 0 is needed"),
+        (("--sensitive", "sex", "-k", "0"), "n_clusters=0"),
+        (("--sensitive", "sex", "-k", "121"), "Use at most 120"),
+        ((*FIT, "--out", "."), "is a directory"),
+        ((*FIT, "--out", "nowhere/labels.csv"), "does not exist"),
+        ((*FIT, "--out", "people.csv", "--force"), "is the file that is read"),
+        ((*FIT, "--label-column", "age"), "has a column 'age' already"),
+        ((*FIT, "--delimiter", "ab"), "is not one character"),
+        ((*FIT, "--encoding", "klingon"), "is not known"),
+        (("--sensitive", "income", "-k", "3"), "most groups are one person"),
+    ],
+)
+def test_wrong_input_exits_2_with_one_sentence(fairclust, people_csv, arguments, sentence):
+    outcome = fairclust("fit", people_csv, *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.noted
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("peple.csv", None, "Did you mean people.csv?"),
+        ("empty.csv", b"", "empty.csv is empty"),
+        ("header.csv", b"a,b,sex\n", "has 0 rows below its header"),
+        ("binary.csv", bytes(range(256)) * 20, "is a binary file"),
+        ("book.xlsx", b"PK\x03\x04" + bytes(100), "Excel workbook. Save the sheet as CSV"),
+        ("ragged.csv", b"a,sex\n1,F\n2,M,3,4\n", "could not be read as a table"),
+        ("broken.parquet", b"PAR1" + bytes(50), "could not be read as a table"),
+    ],
+)
+def test_unreadable_file_exits_2_with_one_sentence(fairclust, people_csv, tmp_path, name, content, sentence):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    outcome = fairclust("fit", name, *FIT)
+    assert outcome.code == 2
+    assert sentence in outcome.noted
+    assert outcome.out == ""
+
+
+def test_directory_instead_of_a_file_exits_2(fairclust):
+    outcome = fairclust("fit", ".", *FIT)
+    assert outcome.code == 2
+    assert "is a directory. Give a CSV, TSV or Parquet file." in outcome.noted
+
+
+def test_one_group_is_told_and_is_plain_clustering(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, "--sensitive", "country", "-k", "3")
+    assert outcome.code == 0
+    assert "one group only" in outcome.noted
+
+
+def test_sensitive_column_among_the_features_is_warned_about(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, *FIT, "--features", "age,sex", "--encode", "sex")
+    assert outcome.code == 0
+    assert "sex is both sensitive and a feature" in outcome.noted
+
+
+def test_missed_goal_is_told_without_a_python_warning(fairclust, tmp_path):
+    people(11).write_csv(tmp_path / "few.csv")
+    outcome = fairclust("fit", "few.csv", "--sensitive", "sex", "-k", "7", "--max-fairness-error", "0.0001")
+    assert outcome.code == 0
+    assert "Note: " in outcome.noted
+    assert "Warning" not in outcome.noted
+
+
+def test_existing_output_is_kept_without_force(fairclust, people_csv):
+    Path("labels.csv").write_text("precious")
+    outcome = fairclust("fit", people_csv, *FIT, "--out", "labels.csv")
+    assert outcome.code == 2
+    assert "add --force to replace it" in outcome.noted
+    assert Path("labels.csv").read_text() == "precious"
+    assert fairclust("fit", people_csv, *FIT, "--out", "labels.csv", "--force").code == 0
+    assert "cluster" in Path("labels.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.parquet"])
+def test_full_disk_fails_in_one_sentence_and_leaves_no_file(tmp_path, name):
+    resource = pytest.importorskip("resource")
+    people(3000).write_csv(tmp_path / "people.csv")
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)); "
+    command = f"from fairclust.cli import main; main(['fit', 'people.csv', *{FIT!r}, '--out', {name!r}])"
+    done = subprocess.run(
+        [sys.executable, "-c", limit + command], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert resource is not None
+    assert done.returncode == 1, done.stderr
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_interrupted_write_leaves_nothing_behind(tmp_path):
+    target = tmp_path / "labels.csv"
+    target.write_text("before")
+
+    def write() -> None:
+        with atomic(target) as temporary:
+            temporary.write_text("half of it")
+            raise KeyboardInterrupt("ctrl-c")
+
+    with pytest.raises(KeyboardInterrupt, match="ctrl-c"):
+        write()
+    assert [file.name for file in tmp_path.iterdir()] == ["labels.csv"]
+    assert target.read_text() == "before"
+
+
+def test_audit_reports_the_labels_of_a_file(fairclust, people_csv):
+    fairclust("fit", people_csv, *FIT, "--out", "labels.csv")
+    outcome = fairclust("audit", "labels.csv", "--sensitive", "sex", "--json")
+    written = polars.read_csv("labels.csv")
+    found = json.loads(outcome.out)
+    assert found["fairness_error"] == pytest.approx(fairness_error(written["cluster"], written["sex"]))
+    assert "fairness error" in fairclust("audit", "labels.csv", "--sensitive", "sex", "--labels", "cluster").said
+
+
+def test_audit_hides_small_counts_on_request(fairclust, tmp_path):
+    (tmp_path / "few.csv").write_text("cluster,sex\n" + "0,F\n" * 3 + "0,M\n" * 20 + "1,F\n" * 30 + "1,M\n" * 40)
+    shown = fairclust("audit", "few.csv", "--sensitive", "sex", "--suppress-below", "5")
+    assert "<5" in shown.said
+    found = json.loads(fairclust("audit", "few.csv", "--sensitive", "sex", "--suppress-below", "5", "--json").out)
+    assert found["clusters"][0]["counts"] == [None, None]
+    assert found["fairness_error"] is None
+
+
+def test_audit_of_gaps_asks_what_to_do(fairclust, tmp_path):
+    (tmp_path / "gaps.csv").write_text("cluster,sex\n0,F\n0,M\n,F\n1,\n1,M\n1,F\n")
+    outcome = fairclust("audit", "gaps.csv", "--sensitive", "sex")
+    assert outcome.code == 2
+    assert "2 of 6 rows have no cluster or no group. Add --missing drop" in outcome.noted
+    assert fairclust("audit", "gaps.csv", "--sensitive", "sex", "--missing", "drop").code == 0
+
+
+def test_hostile_names_are_printed_as_plain_text(fairclust, tmp_path):
+    hostile = ["[bold red]x[/]", "\x1b[31mred", "=HYPERLINK(1)", "أهلا", "🙂" * 60, "a" * 10_000]
+    polars.DataFrame({"cluster": [0] * 6 + [1] * 6, "g": hostile * 2}).write_csv(tmp_path / "hostile.csv")
+    outcome = fairclust("audit", "hostile.csv", "--sensitive", "g")
+    assert outcome.code == 0
+    assert "\x1b[31m" not in outcome.out
+    assert "a" * 60 not in outcome.out
+
+
+def test_fit_writes_a_report(fairclust, people_csv):
+    pytest.importorskip("vl_convert")
+    outcome = fairclust("fit", people_csv, *FIT, "--report", "report.html", "--json")
+    assert json.loads(outcome.out)["written"] == {"report": "report.html"}
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "Fair clusters of people.csv by sex" in page
+    assert "Features: age, income." in page
+
+
+def test_fit_without_the_report_extra_names_it_before_the_work(fairclust, people_csv, without):
+    without("vl_convert")
+    outcome = fairclust("fit", people_csv, *FIT, "--report", "report.html", "--out", "labels.csv")
+    assert outcome.code == 1
+    assert "pip install 'fairclust[report]'" in outcome.noted
+    assert not Path("labels.csv").exists()
+
+
+def test_path_tells_the_trade_off_and_marks_the_goal(fairclust, people_csv):
+    outcome = fairclust("path", people_csv, *FIT, "--out", "path.csv")
+    assert outcome.code == 0, outcome.err
+    assert "←" in outcome.said
+    table = polars.read_csv("path.csv")
+    assert table["fairness_weight"][0] == 0
+    assert table["fairness_error"].is_sorted(descending=True)
+    assert table["objective"].is_sorted()
+
+
+def test_path_is_that_of_the_library(fairclust, people_csv):
+    found = json.loads(fairclust("path", people_csv, *FIT, "--weights", "0,50,5000", "--json").out)
+    frame = polars.read_csv(people_csv)
+    X = frame.select("age", "income").to_numpy()
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+    path = fairness_path(
+        FairKMeans(3, random_state=0), X, sensitive_features=frame["sex"], fairness_weights=[0, 50, 5000]
+    )
+    assert found["path"]["objective"] == path.objectives.tolist()
+    assert found["path"]["fairness_weight"] == [0, 50, 5000]
+
+
+def test_path_writes_an_explorer_with_the_files_row_numbers(fairclust, tmp_path):
+    pytest.importorskip("vl_convert")
+    holes(tmp_path / "holes.csv")
+    outcome = fairclust("path", "holes.csv", *FIT, "--missing", "drop", "--report", "path.html")
+    assert outcome.code == 0, outcome.err
+    page = Path("path.html").read_text(encoding="utf-8")
+    assert 'id="point"' in page
+    embedded = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    packed = json.loads(embedded[1])["row_numbers"]
+    rows = np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype="<u4")
+    assert rows.tolist() == [row for row in range(1, 121) if row not in (1, 6, 10)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--weights", "0,x"), "is not a list of numbers"),
+        (("--weights", "-1"), "numbers ≥ 0 are needed"),
+        (("--report", "."), "is a directory"),
+    ],
+)
+def test_wrong_path_options_exit_2_with_one_sentence(fairclust, people_csv, arguments, sentence):
+    outcome = fairclust("path", people_csv, *FIT, *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.noted
+
+
+@pytest.mark.parametrize("objective", ["kmeans", "kmedian", "ncut"])
+def test_every_objective_is_fitted_by_its_estimator(fairclust, people_csv, objective):
+    outcome = fairclust("fit", people_csv, *FIT, "--objective", objective, "--json")
+    summary = json.loads(outcome.out)
+    assert summary["settings"]["objective"] == objective
+    assert summary["audit"]["max_fairness_error"] <= 0.01
+
+
+def test_objective_that_this_version_lacks_exits_2_and_names_the_others(fairclust, people_csv, monkeypatch):
+    monkeypatch.setitem(objectives.ESTIMATORS, "kmedian", "FairNothing")
+    outcome = fairclust("fit", people_csv, *FIT, "--objective", "kmedian")
+    assert outcome.code == 2
+    assert "--objective kmedian is not available in this version of fairclust. Choose one of: kmeans" in outcome.noted

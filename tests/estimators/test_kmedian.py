@@ -1,0 +1,251 @@
+"""FairKMedian: medoids that are medoids, an energy that falls, and what the rest of the contract asks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from cases import SOLVER_NAMES, people
+from fairclust import FairKMedian, datasets, metrics
+from fairclust._fit.loop import Settings, fit_once
+from fairclust._objectives import KMedianObjective, kmedian
+from fairclust._solvers import Solution
+from fairclust._sweep.memory import State
+from fairclust.errors import InvalidInputError
+
+VARIANTS = [(center, metric) for center in ("medoid", "geometric") for metric in ("euclidean", "manhattan")]
+
+
+def best_rows(X, labels, metric="euclidean"):
+    """Brute force: the first best row of each cluster."""
+    rows = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+    name = "euclidean" if metric == "euclidean" else "cityblock"
+    return np.array([r[cdist(X[r], X[r], name).sum(axis=1).argmin()] for r in rows])
+
+
+def test_two_pairs_are_found_by_hand():
+    X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [13.0]])
+    model = FairKMedian(2, init=np.array([[0.0], [13.0]])).fit(X)
+    assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
+    assert model.medoid_indices_.tolist() == [1, 4]
+    assert model.cluster_centers_.tolist() == [[1.0], [11.0]]
+    assert model.objective_ == 1 + 1 + 1 + 2
+    assert model.medoid_search_ == "exact"
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+@pytest.mark.parametrize("solver", SOLVER_NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_medoids_are_the_best_rows_of_the_final_clusters(metric, solver, dtype):
+    data = people(900, n_clusters=4, n_groups=3, dtype=dtype)
+    model = FairKMedian(4, metric=metric, solver=solver, fairness_weight=data.weight, init=data.init)
+    model.fit(data.X, sensitive_features=data.groups)
+    np.testing.assert_array_equal(data.X[model.medoid_indices_], model.cluster_centers_)
+    np.testing.assert_array_equal(model.labels_[model.medoid_indices_], np.arange(4))
+    best = best_rows(data.X.astype(float), model.labels_, metric)
+    np.testing.assert_array_equal(data.X[best], model.cluster_centers_)
+    assert model.objective_ == pytest.approx(metrics.kmedian_objective(data.X, model.labels_, metric), rel=1e-5)
+    assert model.n_distance_evaluations_ > 0
+
+
+@pytest.mark.parametrize(("center", "metric"), VARIANTS)
+@pytest.mark.parametrize("solver", SOLVER_NAMES)
+@pytest.mark.parametrize("assignments", ["hard", "soft"])
+def test_energy_falls_at_every_step(center, metric, solver, assignments):
+    data = people(500, n_clusters=4, n_groups=3, seed=7)
+    model = FairKMedian(
+        4, center=center, metric=metric, solver=solver, assignments=assignments, fairness_weight=data.weight,
+        init=data.init,
+    ).fit(data.X, sensitive_features=data.groups)  # fmt: skip
+    assert (np.diff(model.energy_history_) < 0).all()
+    assert model.energy_history_[-1] == model.energy_
+    if assignments == "hard":
+        expected = model.objective_ + model.fairness_weight_ * model.fairness_error_
+        assert model.energy_ == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("center", "metric"), VARIANTS)
+def test_a_larger_weight_makes_fairer_clusters(center, metric):
+    data = people(600, n_clusters=4, n_groups=2, seed=3)
+    errors = []
+    for weight in (0.0, 300.0, 3000.0):
+        model = FairKMedian(4, center=center, metric=metric, fairness_weight=weight, init=data.init)
+        errors.append(model.fit(data.X, sensitive_features=data.groups).fairness_error_)
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.1 * errors[0]
+
+
+def test_geometric_medians_cost_no_more_than_medoids():
+    data = people(800, n_clusters=4)
+    fits = [
+        FairKMedian(4, center=center, fairness_weight=data.weight, init=data.init).fit(
+            data.X, sensitive_features=data.groups
+        )
+        for center in ("geometric", "medoid")
+    ]
+    assert fits[0].energy_ <= fits[1].energy_
+    assert not hasattr(fits[0], "medoid_indices_")
+
+
+def test_starting_from_geometric_medians_beats_medoids_alone(monkeypatch):
+    data = people(3000, n_clusters=6, n_groups=2, seed=11)
+    found = {}
+    for relaxes in (True, False):
+        if not relaxes:
+            monkeypatch.setattr(KMedianObjective, "relaxed", lambda self: None)
+        energies = [
+            FairKMedian(6, fairness_weight=data.weight, random_state=seed)
+            .fit(data.X, sensitive_features=data.groups)
+            .energy_
+            for seed in range(5)
+        ]
+        found[relaxes] = np.median(energies)
+    assert found[True] < found[False]
+
+
+@pytest.mark.parametrize(("center", "metric"), VARIANTS)
+def test_labels_are_bit_identical_for_1_2_and_4_threads(center, metric):
+    data = people(5000, n_clusters=5, n_groups=3, dtype=np.float32)
+    fits = [
+        FairKMedian(5, center=center, metric=metric, fairness_weight=data.weight, random_state=0, n_jobs=n_jobs).fit(
+            data.X, sensitive_features=data.groups
+        )
+        for n_jobs in (1, 2, 4)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(fits[0].labels_, other.labels_)
+        np.testing.assert_array_equal(fits[0].cluster_centers_, other.cluster_centers_)
+        assert fits[0].energy_ == other.energy_
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_transform_and_score_use_the_metric(metric):
+    data = people(300)
+    model = FairKMedian(4, metric=metric, fairness_weight=0, init=data.init).fit(data.X)
+    name = "euclidean" if metric == "euclidean" else "cityblock"
+    distances = cdist(data.X, model.cluster_centers_, name)
+    np.testing.assert_allclose(model.transform(data.X), distances, atol=1e-6)
+    assert model.score(data.X) == pytest.approx(-distances.min(axis=1).sum())
+    assert model.score(data.X, sample_weight=np.full(300, 2.0)) == pytest.approx(2 * model.score(data.X))
+    np.testing.assert_array_equal(model.predict(data.X), distances.argmin(axis=1))
+
+
+def test_a_row_of_weight_zero_is_no_medoid():
+    X = np.array([[0.0], [1.0], [1.1], [2.0], [50.0], [51.0], [52.0]])
+    weights = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+    model = FairKMedian(2, fairness_weight=0, init=X[[0, 4]]).fit(X, sample_weight=weights)
+    assert model.medoid_indices_.tolist() == [1, 5]
+
+
+def test_a_search_that_gives_way_says_so(monkeypatch):
+    data = people(4000, n_clusters=2, n_features=6)
+    monkeypatch.setattr(kmedian, "_FREE", 0)
+    monkeypatch.setattr(kmedian, "_MOST_PER_POINT", 20)
+    model = FairKMedian(2, fairness_weight=100, init=data.init[:2]).fit(data.X, sensitive_features=data.groups)
+    assert model.medoid_search_.startswith("approximate: the objective is at most ")
+    percent = float(model.medoid_search_.split("at most ")[1].split(" %")[0])
+    best = metrics.kmedian_objective(data.X, model.labels_)
+    assert best <= model.objective_ * (1 + 1e-12)
+    assert model.objective_ <= best * (1 + 1.05 * percent / 100)
+
+
+def test_many_rows_start_from_a_sample_and_end_in_true_medoids(monkeypatch):
+    # What is done for millions of rows, with fewer.
+    from fairclust._fit import loop as fitting
+
+    monkeypatch.setattr(fitting, "_SMALLEST_SAMPLE", 1000)
+    monkeypatch.setattr(kmedian, "_MANY_ROWS", 2000)
+    data = people(5000, n_clusters=4, n_groups=2)
+    model = FairKMedian(4, fairness_weight=data.weight, init=data.init).fit(data.X, sensitive_features=data.groups)
+    np.testing.assert_array_equal(data.X[best_rows(data.X, model.labels_)], model.cluster_centers_)
+    assert (np.diff(model.energy_history_) < 0).all()
+    assert model.medoid_search_ == "exact"
+
+
+class Pushing:
+    """A solver that proposes labels in which the first cluster's medoid has left it."""
+
+    rests_on_energy = False
+
+    def __init__(self, prices):
+        self.prices = iter(prices)
+
+    def solve(self, sweep, fairness, weight, start=None, to_beat=np.inf):
+        price = next(self.prices)
+        return Solution(State(1.0, price), hard=sweep.assign(price))
+
+
+def test_a_medoid_stays_in_its_cluster_for_the_next_step():
+    X = np.concatenate((np.linspace(0, 1, 7), np.linspace(2, 3, 7)))[:, None]
+    model = FairKMedian(2, fairness_weight=1.0)
+    groups = np.array([0, 1] * 7)
+    problem, _, _ = model._problem(X, groups, None)
+    none, chased = (
+        np.zeros((2, 2)),
+        np.array([[0.0, 2.2], [0.0, 0.0]]),
+    )  # group 1, that of row 3, is chased from cluster 0
+    result = fit_once(
+        problem.objective, problem.sweep, problem.fairness, np.ones(2), Pushing([none, chased]),
+        np.array([[0.5], [2.5]]), Settings(max_iter=2),
+    )  # fmt: skip
+    labels = problem.sweep.layout.to_user_order(result.labels)
+    assert X[3, 0] == 0.5
+    assert labels[3] == 0
+    assert result.masses.sum() == 14
+    np.testing.assert_array_equal(
+        result.masses, [[np.sum((labels == k) & (groups == j)) for j in (0, 1)] for k in (0, 1)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"metric": "cosine"}, "metric='cosine', but 'euclidean' or 'manhattan' is needed"),
+        ({"center": "mean"}, "center='mean', but 'medoid' or 'geometric' is needed"),
+    ],
+)
+def test_an_unknown_setting_is_named(setting, message):
+    with pytest.raises(InvalidInputError, match=message):
+        FairKMedian(2, **setting).fit(np.arange(10.0)[:, None])
+
+
+def test_the_goal_is_reached():
+    data = people(1500, n_clusters=4, n_groups=2, seed=4)
+    model = FairKMedian(4, max_fairness_error=0.005, random_state=0).fit(data.X, sensitive_features=data.groups)
+    assert model.fairness_goal_met_
+    assert model.max_fairness_error_ <= 0.005
+    np.testing.assert_array_equal(data.X[model.medoid_indices_], model.cluster_centers_)
+
+
+# --- the authors' figures ---------------------------------------------------------------------------------------------
+
+# Objective and Σ KL of the authors' code at λ=9000 from common seeds 0, 1, 2.
+AUTHORS = {
+    "adult": [(18285.31, 0.0076), (17482.15, 0.0088), (17729.23, 0.0085)],
+    "bank": [(20033.20, 0.0384), (20017.52, 0.0424), (20502.37, 0.0353)],
+}
+
+
+def common_start(name, seed):
+    folder = os.environ.get("FAIRCLUST_SEEDS") or Path(os.environ.get("FAIRCLUST_DATA", ".")).parent / "figures/seeds"
+    file = Path(folder) / f"{name}_seed{seed}.npz"
+    if not file.exists():
+        pytest.skip(f"{file.name} is not here")
+    return np.load(file)["C_init"]
+
+
+@pytest.mark.parametrize("name", AUTHORS)
+@pytest.mark.parametrize("seed", range(3))
+def test_energy_from_common_starts_is_below_the_authors_code(name, seed):
+    start = common_start(name, seed)
+    data = (datasets.fetch_adult if name == "adult" else datasets.fetch_bank)(download=False)
+    X = np.ascontiguousarray(data.data)
+    model = FairKMedian(10, fairness_weight=9000, init=start).fit(X, sensitive_features=data.sensitive_features)
+    objective, error = AUTHORS[name][seed]
+    assert model.energy_ <= objective + 9000 * error
+    assert (np.diff(model.energy_history_) < 0).all()
+    np.testing.assert_array_equal(X[best_rows(X, model.labels_)], model.cluster_centers_)

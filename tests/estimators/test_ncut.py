@@ -1,0 +1,505 @@
+"""Fair Ncut: the bound, the moves, the starts, the estimator; on graphs that can be checked by hand or brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cases import KERNELS, people, using
+from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
+from fairclust._fairness.term import one_attribute, representation
+from fairclust._graph.levels import CutEnergy, Level, coarsen, cycle, heaviest_node
+from fairclust._graph.spectral import embedding
+from fairclust._objectives import NCutObjective
+from fairclust._objectives.ncut import sufficient_shift
+from fairclust._sweep.layout import build_layout
+from fairclust._sweep.memory import InMemorySweep
+from fairclust.errors import InvalidInputError
+from fairclust.graphs import affinity_from_edges, check_affinity, nearest_neighbors_graph, to_graph
+
+# Two squares joined by one edge; in each, one pair of each group.
+SQUARES = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4)]
+SEXES = ["F", "F", "M", "M", "F", "F", "M", "M"]
+
+
+def random_graph(n_nodes=60, n_groups=3, seed=0, loops=True, isolated=True, dtype=np.float64):
+    """A weighted graph with self loops and isolated nodes, and the group of each node."""
+    rng = np.random.default_rng(seed)
+    A = sparse.random_array(
+        (n_nodes, n_nodes), density=0.12, rng=rng, data_sampler=lambda size: rng.uniform(0.1, 2, size)
+    )
+    W = (A + A.T).toarray()
+    if not loops:
+        np.fill_diagonal(W, 0)
+    if isolated:
+        W[[3, 17]] = W[:, [3, 17]] = 0
+    return check_affinity(W.astype(dtype)), rng.integers(n_groups, size=n_nodes).astype(np.int32)
+
+
+def level_of(W, codes):
+    return Level(to_graph(W), codes, None)
+
+
+def oracle_costs(W, S, shift):
+    """a_pk of the shifted graph, from the formula, densely."""
+    W = W.toarray().astype(float)
+    degree = W.sum(axis=1)
+    shifted = W + shift * np.diag(degree)
+    volume = degree @ S
+    ratio = np.einsum("pk,pq,qk->k", S, shifted, S) / volume
+    return (degree[:, None] * ratio - 2 * shifted @ S) / volume
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_point_costs_equal_the_formula(kernels, shift, kind, dtype):
+    W, codes = random_graph(300, dtype=dtype)
+    rng = np.random.default_rng(1)
+    labels = rng.integers(4, size=300).astype(np.int32)
+    S = np.eye(4)[labels] if kind == "hard" else rng.dirichlet(np.ones(4), 300).astype(np.float32).astype(float)
+    layout = build_layout(codes, 3)
+    objective = NCutObjective(to_graph(W), shift)
+    with using(kernels):
+        sweep = InMemorySweep(layout, 4)
+        value = objective.fill(
+            sweep, labels if kind == "hard" else S.astype(np.float32), layout.to_visiting_order(labels)
+        )
+    expected = oracle_costs(W, S, shift)
+    found = np.empty_like(expected)
+    for block, (start, size) in enumerate(zip(layout.start, layout.size, strict=True)):
+        found[layout.order[start : start + size]] = sweep.excess[block, :, :size].T
+    low = expected.min(axis=1)
+    assert np.allclose(found, expected - low[:, None], rtol=2e-5, atol=1e-7)
+    assert sweep.base_cost == pytest.approx(4 * (1 + shift) + low.sum(), rel=1e-6)
+    assert value == pytest.approx(metrics.ncut_objective(W, labels), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sufficient_shift_makes_the_costs_an_upper_bound(seed):
+    W, _ = random_graph(80, seed=seed)
+    graph = to_graph(W)
+    shift = sufficient_shift(graph, np.random.RandomState(0))
+    held = graph.degree > 0
+    scaled = (W.toarray() / np.sqrt(np.outer(graph.degree, graph.degree) + ~np.outer(held, held)))[held][:, held]
+    assert np.linalg.eigvalsh(scaled).min() + shift >= 0
+    rng = np.random.default_rng(seed)
+    start = rng.integers(3, size=80).astype(np.int32)
+    costs = oracle_costs(W, np.eye(3)[start], shift)
+    assert 3 * (1 + shift) + costs[np.arange(80), start].sum() == pytest.approx(metrics.ncut_objective(W, start))
+    for _ in range(50):
+        labels = np.where(rng.random(80) < rng.random(), rng.integers(3, size=80), start)
+        if len(np.unique(labels)) == 3:
+            bound = 3 * (1 + shift) + costs[np.arange(80), labels].sum()
+            assert metrics.ncut_objective(W, labels) <= bound + 1e-9
+
+
+# Three cells: as one attribute, as two (the third cell does not count in the second), as groups that overlap.
+TERMS = [
+    pytest.param(one_attribute([0.2, 0.3, 0.5]), id="one attribute"),
+    pytest.param(
+        representation(
+            [(np.array([0.4, 0.6]), False), (np.array([0.5, 0.5]), False)],
+            np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]),
+        ),
+        id="two attributes",
+    ),
+    pytest.param(
+        representation([(np.array([0.6, 0.5]), True)], np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
+        id="overlapping groups",
+    ),
+    pytest.param(one_attribute([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]]), id="a target per cluster"),
+]
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+@pytest.mark.parametrize("coarse", [False, True], ids=["points", "coarse nodes"])
+@pytest.mark.parametrize("fairness", TERMS)
+def test_moves_end_where_no_single_move_pays(kernels, weight, coarse, fairness):
+    W, codes = random_graph(50)
+    level = level_of(W, codes)
+    if coarse:
+        hierarchy, _ = coarsen(level, fairness.membership, 30, np.inf, np.random.RandomState(0))
+        level = hierarchy.levels[1]
+    n_nodes = level.graph.n_nodes
+    energy = CutEnergy(*fairness.weighted(weight * np.linspace(0.5, 1.0, 3 * fairness.n_parts).reshape(3, -1)))
+    labels = np.random.default_rng(0).integers(3, size=n_nodes).astype(np.int32)
+    before = energy.value(level, labels)
+    with using(kernels):
+        energy.move(level, labels, np.random.RandomState(0), 0.0)
+    after = energy.value(level, labels)
+    assert after < before
+    for node, cluster in itertools.product(range(n_nodes), range(3)):
+        if (labels == labels[node]).sum() > 1:
+            tried = labels.copy()
+            tried[node] = cluster
+            assert energy.value(level, tried) >= after - 1e-9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numpy_graph_kernels_equal_the_compiled_ones(dtype):
+    W, codes = random_graph(200, dtype=dtype)
+    results = []
+    for kernels in (case.values[0] for case in KERNELS):
+        with using(kernels):
+            level = level_of(W, codes)
+            hierarchy, _ = coarsen(level, np.eye(3), 20, heaviest_node(level, 4), np.random.RandomState(0))
+            energy = CutEnergy(one_attribute(np.bincount(codes) / 200), np.full(4, 3.0))
+            labels = np.random.default_rng(0).integers(4, size=200).astype(np.int32)
+            moved = cycle(level, energy, labels, 30, np.random.RandomState(1))
+            results.append((hierarchy, moved))
+    assert all(np.array_equal(a, b) for a, b in zip(results[0][0].parents, results[1][0].parents, strict=True))
+    coarse = [hierarchy.coarsest.graph.matrix.toarray() for hierarchy, _ in results]
+    assert np.allclose(*coarse, rtol=1e-5)
+    assert np.array_equal(results[0][1], results[1][1])
+
+
+@pytest.mark.parametrize("fairness", TERMS)
+def test_energy_is_the_same_on_every_level(fairness):
+    W, codes = random_graph(200)
+    labels = np.random.default_rng(2).integers(3, size=200).astype(np.int32)
+    energy = CutEnergy(fairness, np.full(3, 5.0))
+    level = level_of(W, codes)
+    hierarchy, coarse = coarsen(level, fairness.membership, 40, np.inf, np.random.RandomState(0), labels)
+    assert hierarchy.coarsest.graph.n_nodes < 120
+    assert energy.value(hierarchy.coarsest, coarse) == pytest.approx(energy.value(level, labels), rel=1e-9)
+
+
+def test_fair_embedding_gives_every_group_its_share():
+    W, codes = random_graph(700, isolated=False)
+    level = level_of(W, codes)
+    target = np.bincount(codes) / 700
+    rows = embedding(level, 4, one_attribute(target), np.random.RandomState(0))
+    unfair = (np.eye(3)[codes] - target).T @ rows
+    plain = (np.eye(3)[codes] - target).T @ embedding(level, 4, None, np.random.RandomState(0))
+    assert abs(unfair).max() < 1e-6 * abs(plain).max()
+
+
+def test_two_squares_are_parted():
+    W = affinity_from_edges(SQUARES)
+    model = FairNCut(2, affinity="precomputed", fairness_weight=1.0, random_state=0).fit(W, sensitive_features=SEXES)
+    assert metrics.balance(model.labels_, SEXES) == 1
+    assert len(set(model.labels_[:4])) == len(set(model.labels_[4:])) == 1
+    assert model.objective_ == pytest.approx(2 / 9)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 5.0])
+def test_small_graphs_are_cut_as_well_as_by_brute_force(weight):
+    W, codes = random_graph(11, 2, seed=4, isolated=False)
+    target = np.bincount(codes) / 11
+    model = FairNCut(2, affinity="precomputed", fairness_weight=weight, random_state=0)
+    model.fit(W, sensitive_features=codes)
+    energy = CutEnergy(one_attribute(target), np.full(2, weight))
+    level = level_of(W, codes)
+    every = (np.array(labels, dtype=np.int32) for labels in itertools.product([0, 1], repeat=11))
+    best = min(energy.value(level, labels) for labels in every if 0 < labels.sum() < 11)
+    assert model.energy_ == pytest.approx(best)
+
+
+@pytest.mark.parametrize("make", [datasets.make_synthetic, datasets.make_synthetic_unequal])
+@pytest.mark.parametrize("options", [{}, {"fairness_weight": 10.0}, {"max_fairness_error": 0}], ids=str)
+def test_synthetic_sets_are_cut_nowhere_and_fair(make, options):
+    data = make()
+    model = FairNCut(2, random_state=0, **options).fit(data.data, sensitive_features=data.sensitive_features)
+    assert model.objective_ == pytest.approx(0, abs=1e-9)
+    assert model.fairness_error_ == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["dual", "bound"])
+@pytest.mark.parametrize("polish", [True, False])
+@pytest.mark.parametrize("init", ["spectral", "k-means++"])
+@pytest.mark.parametrize("assignments", ["hard", "soft"])
+def test_energy_never_rises_and_the_result_adds_up(solver, polish, init, assignments):
+    data = people(300, n_groups=3)
+    model = FairNCut(
+        4, fairness_weight=2.0, n_neighbors=8, solver=solver, polish=polish, init=init, assignments=assignments,
+        random_state=0, max_iter=20,
+    ).fit(data.X, sensitive_features=data.groups)  # fmt: skip
+    assert (np.diff(model.energy_history_) <= 0).all()
+    assert len(model.energy_history_) == model.n_iter_
+    W = model.affinity_matrix_
+    assert model.objective_ == pytest.approx(metrics.ncut_objective(W, model.labels_), abs=1e-9)
+    assert model.fairness_error_ == pytest.approx(metrics.fairness_error(model.labels_, data.groups), abs=1e-9)
+    if polish or assignments == "hard":
+        assert model.energy_ == pytest.approx(model.objective_ + 2.0 * model.fairness_error_)
+        assert model.energy_ == pytest.approx(model.energy_history_[-1])
+
+
+@pytest.mark.parametrize("options", [{"fairness_weight": 0.0}, {"fairness_weight": 3.0}], ids=str)
+def test_labels_are_bit_identical_for_1_2_and_4_threads(options):
+    data = people(9000, n_clusters=3, n_groups=3)
+    W = nearest_neighbors_graph(data.X, 8)
+    fits = [
+        FairNCut(3, affinity="precomputed", random_state=0, n_jobs=n_jobs, n_init=1, **options).fit(
+            W, sensitive_features=data.groups
+        )
+        for n_jobs in (1, 2, 4)
+    ]
+    for other in fits[1:]:
+        assert np.array_equal(other.labels_, fits[0].labels_)
+        assert np.array_equal(other.energy_history_, fits[0].energy_history_)
+
+
+def test_more_weight_is_fairer_and_cuts_more():
+    data = people(1500, n_clusters=6, seed=3)
+    W = nearest_neighbors_graph(data.X, 10)
+    fits = [
+        FairNCut(6, affinity="precomputed", fairness_weight=weight, random_state=0).fit(
+            W, sensitive_features=data.groups
+        )
+        for weight in (0.0, 1.0, 100.0)
+    ]
+    errors, cuts = [fit.fairness_error_ for fit in fits], [fit.objective_ for fit in fits]
+    assert errors[0] > errors[1] > errors[2]
+    assert cuts[0] < cuts[2]
+
+
+def test_goals_are_met():
+    data = people(1200, n_groups=3)
+    W = nearest_neighbors_graph(data.X, 10)
+    model = FairNCut(4, affinity="precomputed", max_fairness_error=0.002, random_state=0)
+    model.fit(W, sensitive_features=data.groups)
+    assert model.fairness_goal_met_
+    assert model.max_fairness_error_ <= 0.002
+    assert model.objective_ == pytest.approx(metrics.ncut_objective(W, model.labels_))
+
+
+def test_exact_proportions_are_met_up_to_rounding():
+    data = people(600)
+    model = FairNCut(3, n_neighbors=10, max_fairness_error=0, random_state=0).fit(
+        data.X, sensitive_features=data.groups
+    )
+    assert model.fairness_goal_met_
+    counts = np.array(
+        [[((model.labels_ == k) & (data.groups == g)).sum() for g in np.unique(data.groups)] for k in range(3)]
+    )
+    ideal = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / 600
+    assert abs(counts - ideal).max() < 1
+    assert model.objective_ == pytest.approx(metrics.ncut_objective(model.affinity_matrix_, model.labels_))
+
+
+def test_impossible_goal_is_missed_with_a_warning():
+    W = affinity_from_edges(SQUARES)
+    with pytest.warns(FairnessGoalMissed, match="max_fairness_error"):
+        FairNCut(
+            2, affinity="precomputed", max_fairness_error=1e-6, target_proportions={"F": 0.9, "M": 0.1}, random_state=0
+        ).fit(W, sensitive_features=SEXES)
+
+
+def test_isolated_nodes_go_where_fairness_wants_them():
+    W = affinity_from_edges([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)], n_nodes=8)
+    groups = ["F", "M", "M", "F", "F", "M", "F", "M"]  # nodes 6 and 7 have no links
+    model = FairNCut(2, affinity="precomputed", fairness_weight=5.0, random_state=0).fit(W, sensitive_features=groups)
+    assert model.objective_ == pytest.approx(0)
+    assert model.fairness_error_ == pytest.approx(0)
+
+
+def test_parts_of_a_disconnected_graph_may_share_a_cluster():
+    triangles = [(3 * i + a, 3 * i + b) for i in range(4) for a, b in [(0, 1), (1, 2), (0, 2)]]
+    groups = np.repeat(["F", "F", "M", "M"], 3)
+    W = affinity_from_edges(triangles)
+    model = FairNCut(2, affinity="precomputed", fairness_weight=5.0, random_state=0).fit(W, sensitive_features=groups)
+    assert model.objective_ == pytest.approx(0)
+    assert model.balance_ == 1
+
+
+def test_self_loops_stay_inside():
+    W = affinity_from_edges([*SQUARES, (0, 0), (4, 4)])
+    model = FairNCut(2, affinity="precomputed", fairness_weight=0.0, random_state=0).fit(W)
+    assert model.objective_ == pytest.approx(metrics.ncut_objective(W, model.labels_)) == pytest.approx(2 / 10)
+
+
+def test_graph_can_be_used_again():
+    data = people(300)
+    first = FairNCut(3, fairness_weight=1.0, random_state=0).fit(data.X, sensitive_features=data.groups)
+    again = FairNCut(3, fairness_weight=1.0, random_state=0, affinity="precomputed")
+    again.fit(first.affinity_matrix_, sensitive_features=data.groups)
+    assert np.array_equal(first.labels_, again.labels_)
+    dense = FairNCut(3, fairness_weight=1.0, random_state=0, affinity="precomputed")
+    dense.fit(first.affinity_matrix_.toarray(), sensitive_features=data.groups)
+    assert np.array_equal(first.labels_, dense.labels_)
+
+
+def test_labels_to_start_from_are_taken():
+    W = affinity_from_edges(SQUARES)
+    start = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    model = FairNCut(2, affinity="precomputed", init=start, fairness_weight=1.0).fit(W, sensitive_features=SEXES)
+    assert np.array_equal(model.labels_, start)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"affinity": "rbf"}, "affinity='rbf'"),
+        ({"n_neighbors": 0}, "n_neighbors=0"),
+        ({"polish": "no"}, "polish='no'"),
+        ({"affinity": "precomputed", "init": "k-means++"}, "needs points"),
+        ({"affinity": "precomputed", "init": np.array([0, 1, 2, 0, 1, 2, 0, 5])}, "outside 0 to 2"),
+        ({"affinity": "precomputed", "init": np.array([0, 1])}, "init has 2 rows"),
+    ],
+)
+def test_wrong_arguments_are_refused(options, message):
+    W = affinity_from_edges(SQUARES).toarray()
+    with pytest.raises(InvalidInputError, match=message):
+        FairNCut(3, **options).fit(W)
+
+
+def changed(*entries):
+    """The two squares' affinities with entries (row, column, value) changed."""
+    W = affinity_from_edges(SQUARES).toarray()
+    for row, column, value in entries:
+        W[row, column] = value
+    return W
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("W", "message"),
+    [
+        (changed((0, 1, 2.0)), "not symmetric: it and its transpose differ by up to 1. Pass"),
+        (changed((0, 1, -1.0), (1, 0, -1.0)), r"negative affinities \(down to -1\)"),
+        (changed((2, 5, np.nan), (5, 2, np.nan)), "X has 2 NaN or infinite affinities, the first in row 2, column 5"),
+        (changed((2, 5, np.inf), (5, 2, np.inf)), "X has 2 NaN or infinite affinities, the first in row 2, column 5"),
+        (changed((0, 1, 1e308), (1, 0, 1e308)), "whose sum overflows. Divide them by the largest"),
+        (changed()[:5], r"X has shape \(5, 8\), but affinity='precomputed' needs one row and one column per node"),
+        (changed() * 0, "no links at all"),
+    ],
+    ids=["asymmetric", "negative", "NaN", "infinite", "overflow", "not square", "no links"],
+)
+def test_graphs_that_cannot_be_cut_are_refused(W, message, kind):
+    with pytest.raises(InvalidInputError, match=message):
+        FairNCut(2, affinity="precomputed").fit(kind(W), sensitive_features=SEXES)
+
+
+@pytest.mark.parametrize("n_rows", [5, 9])
+def test_groups_that_do_not_match_the_nodes_are_refused(n_rows):
+    with pytest.raises(InvalidInputError, match=f"sensitive_features has {n_rows} rows but X has 8"):
+        FairNCut(2, affinity="precomputed").fit(changed(), sensitive_features=(SEXES * 2)[:n_rows])
+
+
+def test_networkx_graph_is_refused_with_the_helpers_name():
+    networkx = pytest.importorskip("networkx")
+    with pytest.raises(InvalidInputError, match="affinity_from_networkx"):
+        FairNCut(2, affinity="precomputed").fit(networkx.path_graph(8), sensitive_features=SEXES)
+
+
+def test_only_self_loops_leave_nothing_to_cut():
+    model = FairNCut(2, affinity="precomputed", random_state=0).fit(np.eye(6), sensitive_features=list("FMFMFM"))
+    assert model.objective_ == pytest.approx(0)
+    assert model.fairness_goal_met_
+
+
+# --- goals and paths, with both solvers -------------------------------------------------------------------------------
+
+
+def neighborhood():
+    """A graph of people whose plain clusters are unfair."""
+    data = people(500, n_clusters=3, n_groups=3, seed=7)
+    return nearest_neighbors_graph(data.X, 10), data.groups
+
+
+@pytest.mark.parametrize("solver", ["dual", "bound"])
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {"max_fairness_error": 0.005},
+        {"max_fairness_error": 0},
+        {"min_balance": 0.4},
+        {"bounds": 0.2},
+        {"max_cost_increase": 0.5},
+    ],
+    ids=lambda goal: next(iter(goal)) + "=" + str(next(iter(goal.values()))),
+)
+def test_every_goal_is_met_with_every_solver(goal, solver):
+    W, groups = neighborhood()
+    plain = FairNCut(3, affinity="precomputed", fairness_weight=0.0, random_state=0).fit(W, sensitive_features=groups)
+    model = FairNCut(3, affinity="precomputed", solver=solver, random_state=0, **goal)
+    model.fit(W, sensitive_features=groups)
+    counts = np.array(
+        [[((model.labels_ == k) & (groups == name)).sum() for name in np.unique(groups)] for k in range(3)]
+    )
+    shares, target = counts / counts.sum(axis=1, keepdims=True), model.target_proportions_
+    is_met = {
+        "max_fairness_error": lambda limit: (
+            metrics.fairness_error(model.labels_, groups, average="max") <= limit
+            if limit
+            else abs(counts - np.outer(counts.sum(axis=1), target)).max() < 1
+        ),
+        "min_balance": lambda limit: metrics.balance(model.labels_, groups) >= limit,
+        "bounds": lambda slack: (shares >= (1 - slack) * target).all() and (shares <= target / (1 - slack)).all(),
+        "max_cost_increase": lambda most: model.objective_ <= plain.objective_ * (1 + most) + 1e-12,
+    }
+    ((name, limit),) = goal.items()
+    assert is_met[name](limit)
+    assert model.fairness_goal_met_
+    assert model.fairness_error_ < 0.5 * plain.fairness_error_
+    assert model.objective_ == pytest.approx(metrics.ncut_objective(W, model.labels_))
+    assert (np.diff(model.energy_history_) <= 0).all()
+
+
+@pytest.mark.parametrize("solver", ["dual", "bound"])
+def test_path_rises_in_cost_and_falls_in_error(solver):
+    W, groups = neighborhood()
+    path = fairness_path(
+        FairNCut(3, affinity="precomputed", solver=solver, random_state=0), W, sensitive_features=groups,
+        fairness_weights=[0, 0.1, 1, 10, 100],
+    )  # fmt: skip
+    assert (np.diff(path.fairness_errors) <= 0).all()
+    assert (np.diff(path.objectives) >= 0).all()
+    assert path.fairness_errors[-1] < 0.01 * path.fairness_errors[0]
+    for labels, objective in zip(path.labels, path.objectives, strict=True):
+        assert metrics.ncut_objective(W, labels) == pytest.approx(objective, abs=1e-9)
+
+
+def test_large_weights_are_climbed_to_from_small_ones():
+    # Labels that suit a large weight are hard to move: those that come from smaller weights cut less.
+    data = people(1500, n_clusters=6, n_groups=4, seed=3)
+    W = nearest_neighbors_graph(data.X, 10)
+    model = FairNCut(6, affinity="precomputed", fairness_weight=300.0, random_state=0)
+    problem, _, (start,) = model._problem(W, data.groups, None)
+    energy = CutEnergy(problem.fairness, np.full(6, 300.0))
+    raced = problem._race(energy, np.random.RandomState(0))
+    climbed = problem.fit(300.0, start).result
+    assert climbed.energy < 0.95 * problem._descend(
+        energy, raced.labels, problem.settings, np.random.RandomState(0)
+    ).energy  # fmt: skip
+
+
+def test_progress_is_printed(capsys):
+    data = people(200)
+    FairNCut(3, fairness_weight=1.0, verbose=1, random_state=0).fit(data.X, sensitive_features=data.groups)
+    printed = capsys.readouterr().out
+    assert "graph: neighbours of 200 points" in printed
+    assert "energy" in printed
+
+
+@pytest.mark.filterwarnings("default::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([FairNCut(3, random_state=0)])
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+def test_coarse_starts_race_to_a_lower_energy_than_the_papers_start():
+    data = people(4000, n_clusters=6, n_groups=3, seed=5)
+    W = nearest_neighbors_graph(data.X, 10)
+    ours = FairNCut(6, affinity="precomputed", fairness_weight=3.0, random_state=0).fit(
+        W, sensitive_features=data.groups
+    )
+    paper = FairNCut(6, n_neighbors=10, fairness_weight=3.0, init="k-means++", polish=False, random_state=0)
+    paper.fit(data.X, sensitive_features=data.groups)
+    assert ours.energy_ < paper.energy_
+
+
+def test_smallest_weight_that_reaches_proportional_clusters_is_reported():
+    data = datasets.make_synthetic()
+    model = FairNCut(2, max_cost_increase=0.1, random_state=0).fit(
+        data.data, sensitive_features=data.sensitive_features
+    )
+    assert model.fairness_error_ == pytest.approx(0, abs=1e-12)
+    assert model.fairness_weight_ == 1.0

@@ -1,0 +1,51 @@
+"""The layout: every row is visited once, blocks and chunks lie within one group, nothing depends on chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairclust._sweep.layout import BLOCK, build_layout
+
+
+def test_five_rows_of_two_groups_are_laid_out_as_by_hand():
+    layout = build_layout(np.array([1, 0, 1, 0, 0]), 2)
+    assert layout.order.tolist() == [1, 3, 4, 0, 2]
+    assert layout.start.tolist() == [0, 3]
+    assert layout.size.tolist() == [3, 2]
+    assert layout.chunk.tolist() == [0, 1, 2]
+    assert layout.chunk_cell.tolist() == [0, 1]
+    assert layout.cells.tolist() == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 8191, 8192, 8193, 30_000])
+@pytest.mark.parametrize("n_cells", [1, 2, 7, 300])
+def test_every_row_is_visited_once_in_blocks_of_its_own_group(n_rows, n_cells):
+    codes = np.random.default_rng(n_rows).integers(n_cells, size=n_rows).astype(np.int32)
+    layout = build_layout(codes, n_cells)
+    assert sorted(layout.order.tolist()) == list(range(n_rows))
+    assert layout.n_samples == n_rows
+    assert np.array_equal(layout.cells, codes[layout.order])
+    assert layout.size.min() >= 1
+    assert layout.size.max() <= BLOCK
+    assert np.array_equal(layout.start, np.concatenate(([0], np.cumsum(layout.size)[:-1])))
+    assert layout.n_blocks == len(layout.size)
+    for begin, end, cell in zip(layout.chunk[:-1], layout.chunk[1:], layout.chunk_cell, strict=True):
+        rows = slice(layout.start[begin], layout.start[end - 1] + layout.size[end - 1])
+        assert set(codes[layout.order[rows]]) == {cell}
+        assert (layout.size[begin : end - 1] == BLOCK).all()  # only a chunk's last block may be short
+
+
+def test_a_group_without_points_gets_no_chunk():
+    layout = build_layout(np.array([2, 2, 0]), 4)
+    assert layout.chunk_cell.tolist() == [0, 2]
+    assert layout.n_cells == 4
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=200))
+def test_there_and_back_is_the_same_array(codes):
+    layout = build_layout(np.array(codes), 5)
+    values = np.arange(2 * len(codes)).reshape(-1, 2)
+    assert np.array_equal(layout.to_user_order(layout.to_visiting_order(values)), values)

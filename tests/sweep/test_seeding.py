@@ -1,0 +1,92 @@
+"""Starting centres: rows of the data, spread out, the same for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cases import people
+from fairclust import FairKMeans
+from fairclust._sweep import seeding
+from fairclust._sweep.seeding import starting_centers
+
+X = people(300, n_clusters=4).X
+
+
+def start(init, seed=0, weights=None, X=X):
+    return starting_centers(X, 4, init, np.random.RandomState(seed), weights)[0]
+
+
+def rows_of(centers, X=X):
+    """Index of each centre among the rows."""
+    return [int(np.flatnonzero((center == X).all(axis=1))[0]) for center in centers]
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_centres_are_four_different_rows(init):
+    assert len(set(rows_of(start(init)))) == 4
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_the_same_seed_gives_the_same_centres(init):
+    assert np.array_equal(start(init, seed=3), start(init, seed=3))
+    assert not np.array_equal(start(init, seed=3), start(init, seed=4))
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_centres_have_the_type_of_the_data(init, dtype):
+    centers = start(init, X=X.astype(dtype))
+    assert centers.dtype == dtype
+    assert centers.flags.c_contiguous
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_rows_of_weight_zero_are_never_drawn(init):
+    weights = (np.arange(300) % 10 == 0).astype(float)
+    for seed in range(10):
+        assert all(row % 10 == 0 for row in rows_of(start(init, seed, weights)))
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_many_rows_are_sampled_and_the_sample_has_no_row_of_weight_zero(init, monkeypatch):
+    monkeypatch.setattr(seeding, "_SAMPLE", 100)
+    weights = (np.arange(300) % 3 == 0).astype(float)
+    assert all(row % 3 == 0 for row in rows_of(start(init, 0, weights)))
+    assert len(set(rows_of(start(init)))) == 4
+
+
+def test_an_array_is_taken_as_it_is():
+    centers = start(X[:4].tolist())
+    assert np.array_equal(centers, X[:4])
+
+
+def test_a_callable_is_called_as_in_scikit_learn():
+    asked = {}
+
+    def init(data, n_clusters, random_state):
+        asked.update(shape=data.shape, n_clusters=n_clusters, random_state=random_state)
+        return data[:n_clusters]
+
+    assert np.array_equal(start(init), X[:4])
+    assert asked["shape"] == (300, 3)
+    assert isinstance(asked["random_state"], np.random.RandomState)
+
+
+@pytest.mark.parametrize(
+    ("init", "n_init", "wanted"),
+    [("k-means++", "auto", 1), ("random", "auto", 10), ("k-means++", 3, 3), (X[:4], 5, 1), (X[:4], "auto", 1)],
+)
+def test_number_of_starts_follows_scikit_learn(init, n_init, wanted, monkeypatch):
+    from fairclust.estimators import _base
+
+    asked = []
+    monkeypatch.setattr(_base, "starting_centers", lambda *args: asked.append(args[-1]) or starting_centers(*args))
+    FairKMeans(4, init=init, n_init=n_init, fairness_weight=0, random_state=0).fit(X)
+    assert asked == [wanted]
+
+
+def test_the_best_of_several_starts_is_kept():
+    one = [FairKMeans(4, init="random", n_init=1, fairness_weight=0, random_state=s).fit(X).energy_ for s in range(5)]
+    many = FairKMeans(4, init="random", n_init=20, fairness_weight=0, random_state=0).fit(X).energy_
+    assert many <= min(one) * (1 + 1e-9)
