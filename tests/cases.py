@@ -15,11 +15,12 @@ import oracles
 from fairclust import FairKMeans, FairKMedian, FairNCut
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
-from fairclust._fairness.term import KLFairness
+from fairclust._fairness.kl import KLFairness
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Bound, Dual
 from fairclust._sweep.layout import BLOCK, build_layout
-from fairclust._sweep.memory import Answer, HardAnswer, InMemorySweep
+from fairclust._sweep.memory import InMemorySweep
+from fairclust._sweep.question import Answer, HardAnswer
 
 # --- kernels: what passes over the points -----------------------------------------------------------------------------
 
@@ -49,26 +50,26 @@ def using(kernels):
 class OracleSweep:
     """The question answered from an N×K table of costs by the oracles."""
 
-    def __init__(self, costs, codes, n_groups, weights=None):
+    def __init__(self, costs, codes, n_cells, weights=None):
         self.costs, self.codes, self.weights = costs, codes, weights
-        self.n_clusters, self.n_groups = costs.shape[1], n_groups
+        self.n_clusters, self.n_cells = costs.shape[1], n_cells
         self.n_sweeps = 0
 
     def __call__(self, state, *, curvature=False):
         self.n_sweeps += 1
-        count = oracles.soft_count(self.costs, self.codes, self.n_groups, state.scale, state.pull, self.weights)
+        count = oracles.soft_count(self.costs, self.codes, self.n_cells, state.scale, state.pull, self.weights)
         return Answer(count.masses, count.cost, count.log_partition, count.curvature if curvature else None)
 
     def assign(self, price):
         self.n_sweeps += 1
-        count = oracles.hard_count(self.costs, self.codes, self.n_groups, price, self.weights)
+        count = oracles.hard_count(self.costs, self.codes, self.n_cells, price, self.weights)
         self.labels = count.labels
         return HardAnswer(count.masses, count.cost, count.gap)
 
 
-def in_memory_sweep(costs, codes, n_groups, weights=None, n_threads=1):
+def in_memory_sweep(costs, codes, n_cells, weights=None, n_threads=1):
     """An InMemorySweep that holds these costs (N×K), as an objective would fill them in."""
-    layout = build_layout(codes, n_groups)
+    layout = build_layout(codes, n_cells)
     weights = None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=float))
     sweep = InMemorySweep(layout, costs.shape[1], weights, n_threads)
     visited = layout.to_visiting_order(costs)

@@ -16,7 +16,8 @@ from fairclust._core import is_compiled, kernels
 from fairclust._objectives import KMeansObjective
 from fairclust._people.columns import encode_groups
 from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep, State
+from fairclust._sweep.memory import InMemorySweep
+from fairclust._sweep.question import State
 
 from ..context import Context
 from ..datasets import Dataset, census_like_name

@@ -17,7 +17,8 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
 from ._checks import check_choice
-from ._fairness.term import KLFairness, OverlapFairness
+from ._fairness.kl import KLFairness
+from ._fairness.overlap import OverlapFairness
 from ._people.attributes import Attribute, Options, Population, encode_people
 from ._people.columns import Groups, encode_groups, read_table, to_column
 from ._typing import AnyArray, FloatArray, IntArray

@@ -14,7 +14,7 @@ from fairclust import FairKMedian, datasets, metrics
 from fairclust._fit.loop import Settings, fit_once
 from fairclust._objectives import KMedianObjective, kmedian
 from fairclust._solvers import Solution
-from fairclust._sweep.memory import State
+from fairclust._sweep.question import State
 from fairclust.errors import InvalidInputError
 
 VARIANTS = [(center, metric) for center in ("medoid", "geometric") for metric in ("euclidean", "manhattan")]

@@ -16,7 +16,8 @@ from fairclust._fit.loop import Settings, StopReason, fit_coarse_to_fine, fit_on
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Bound, Dual, Solution
 from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep, State
+from fairclust._sweep.memory import InMemorySweep
+from fairclust._sweep.question import State
 
 
 def parts_of(data):
@@ -112,7 +113,7 @@ class Worsening:
 
     def solve(self, sweep, fairness, weight, start=None, to_beat=np.inf):
         self.n_calls += 1
-        price = np.zeros((sweep.n_clusters, sweep.n_groups))
+        price = np.zeros((sweep.n_clusters, sweep.n_cells))
         if self.n_calls > 1:
             price[1:] = 1e9
         return Solution(State(1.0, price))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import oracles
 from cases import people
 from fairclust import FairKMeans, FairKMedian
-from fairclust._fairness.term import SizeFairness, one_attribute
+from fairclust._fairness.sizes import SizeFairness
+from fairclust._fairness.term import one_attribute
 from fairclust._fit.sizes import SizeBounds, bounded_counts
 from fairclust.errors import ClusterSizeWarning, InvalidInputError
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import oracles
 from cases import FAIRNESS_TERMS
-from fairclust._fairness.term import KLFairness
+from fairclust._fairness.kl import KLFairness
 
 pytestmark = pytest.mark.filterwarnings("error")
 

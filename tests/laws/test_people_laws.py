@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 import oracles
 from cases import OracleSweep, people
 from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path, metrics
-from fairclust._fairness.term import KLFairness, OverlapFairness, Representation, one_attribute, representation
+from fairclust._fairness.kl import KLFairness
+from fairclust._fairness.overlap import OverlapFairness
+from fairclust._fairness.term import Representation, one_attribute, representation
 from fairclust._goals.margins import is_rounded, rounded_counts
 from fairclust._people.attributes import Options, encode_people
 from fairclust._solvers import Dual
-from fairclust._sweep.memory import State
+from fairclust._sweep.question import State
 from fairclust.errors import FairnessGoalMissed, InvalidInputError
 
 EVERYONE = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]

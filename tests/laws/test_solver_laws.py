@@ -11,7 +11,7 @@ import oracles
 from cases import SOLVERS, SWEEPS, OracleSweep, in_memory_sweep, people
 from fairclust._fairness.term import one_attribute
 from fairclust._solvers import Bound, Dual
-from fairclust._sweep.memory import State
+from fairclust._sweep.question import State
 
 
 @dataclasses.dataclass(frozen=True)

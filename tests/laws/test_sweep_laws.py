@@ -17,7 +17,8 @@ from cases import OBJECTIVES, QUESTIONS, in_memory_sweep, people, question
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
 from fairclust._sweep.layout import build_layout, every_nth_of_each
-from fairclust._sweep.memory import InMemorySweep, State
+from fairclust._sweep.memory import InMemorySweep
+from fairclust._sweep.question import State
 
 CLOSE = {"rtol": 2e-5, "atol": 1e-5}  # single-precision costs and exponentials
 

@@ -11,7 +11,7 @@ import pytest
 
 from fairclust import FairKMeans, fairness_path
 from fairclust.report import model_report, path_report
-from test_report import HOSTILE, case
+from report.test_report import HOSTILE, case
 
 pytest.importorskip("altair", reason="reports need the extra 'report'")
 pytest.importorskip("vl_convert", reason="reports need the extra 'report'")

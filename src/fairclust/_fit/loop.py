@@ -15,7 +15,8 @@ import numpy as np
 
 from .._objectives import Anchored, Leading, Objective, Relaxed
 from .._solvers import FairnessTerm, Solution, Solver
-from .._sweep.memory import DataSweep, HardAnswer, InMemorySweep, State, Sweep, same_labels
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import DataSweep, HardAnswer, State, Sweep, same_labels
 from .._typing import FloatArray
 
 _ROUNDING = 1e-9
@@ -193,7 +194,7 @@ def _move(
 
 def sampling_step(sweep: DataSweep, solver: Solver, settings: Settings) -> int:
     """A sample for the first iterations takes every so-manieth point; below 2, there are too few points to gain."""
-    if sweep.n_groups == 1 or solver.rests_on_energy or settings.assignments != "hard":
+    if sweep.n_cells == 1 or solver.rests_on_energy or settings.assignments != "hard":
         return 1
     return min(_COARSEST, sweep.n_samples // _SMALLEST_SAMPLE)
 
@@ -309,7 +310,7 @@ class _Plain:
         start: State | None = None,
         to_beat: float = np.inf,
     ) -> Solution:
-        price = np.zeros((sweep.n_clusters, sweep.n_groups))
+        price = np.zeros((sweep.n_clusters, sweep.n_cells))
         hard = sweep.assign(price)
         gap = _PLAIN_TEMPERATURE * hard.gap
         return Solution(State(1.0 / gap if gap > 0 else 1.0, price), hard=hard)

@@ -9,7 +9,7 @@ import numpy as np
 from .._fairness.term import Representation
 from .._objectives import Objective, Relaxed
 from .._solvers import Solver
-from .._sweep.memory import DataSweep, State
+from .._sweep.question import DataSweep, State
 from .._typing import FloatArray
 from .loop import FitResult, Settings, fit_coarse_to_fine, fit_once, sampling_step
 
@@ -36,9 +36,9 @@ class Problem:
     attribute_weights: FloatArray | None = None  # (n_parts,); None: 1 for each
 
     @property
-    def group_masses(self) -> FloatArray:
+    def cell_masses(self) -> FloatArray:
         """Weight of each cell, as one row (1, n_cells)."""
-        return self.sweep.group_masses
+        return self.sweep.cell_masses
 
     def fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> WeightedFit:
         """Fit at one weight for all clusters (times those of the attributes), perhaps from prices."""
@@ -89,5 +89,5 @@ class Problem:
     def natural_weight(self, parameters: FloatArray) -> float:
         """Return a weight of the right order: a cluster's fairness is worth moving its points by their gap."""
         self.objective.fill(self.sweep, parameters)
-        gap = self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_groups))).gap
+        gap = self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_cells))).gap
         return max(self.sweep.total * gap / self.sweep.n_clusters, 1e-12)

@@ -142,7 +142,7 @@ class GoalAim:
         )
 
     def _obstacle(self, problem: Problem) -> str | None:
-        return self.goal.obstacle(problem.group_masses, self.names)
+        return self.goal.obstacle(problem.cell_masses, self.names)
 
 
 @dataclass(frozen=True)

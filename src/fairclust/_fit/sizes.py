@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
-from .._fairness.term import SIZE_MARGIN
+from .._fairness.sizes import SIZE_MARGIN
 from .._goals.goals import Goal
 from .._goals.rounding import move_to_counts
 from .._sweep.memory import InMemorySweep

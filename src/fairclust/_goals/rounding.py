@@ -71,7 +71,7 @@ def move_to_counts(sweep: InMemorySweep, price: FloatArray, counts: FloatArray) 
     gaps = np.empty(sweep.layout.n_samples, dtype=np.float32)
     masses = sweep.assign(price, gaps).masses
     labels = sweep.labels.copy()
-    for group in range(sweep.n_groups):
+    for group in range(sweep.n_cells):
         surplus = np.round(masses[:, group] - counts[:, group])
         members = np.flatnonzero(sweep.layout.cells == group)
         n_wanted = 64

@@ -15,7 +15,8 @@ from .._fit.loop import FitResult, Settings, StopReason, fit_once
 from .._fit.problem import Problem
 from .._objectives import NCutObjective
 from .._objectives.ncut import sufficient_shift
-from .._sweep.memory import InMemorySweep, State
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import State
 from .._typing import FloatArray, IntArray
 from .levels import CutEnergy, Hierarchy, Level, coarsen, cycle, descend, heaviest_node
 from .spectral import start_labels
@@ -101,7 +102,7 @@ class NCutProblem(Problem):
         energy = CutEnergy(*self.fairness.weighted(weights), self.sweep.n_threads)
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
-        if settings.assignments == "soft" and weights.any() and self.sweep.n_groups > 1:
+        if settings.assignments == "soft" and weights.any() and self.sweep.n_cells > 1:
             found = self._bound(self._sufficient_shift(), energy, labels, settings)
             if not self.is_refined:
                 return found
@@ -249,8 +250,8 @@ class NCutProblem(Problem):
     def _hold(self, labels: IntArray) -> State:
         """Leave point costs behind whose cheapest clusters are the labels, and prices 0: rounding starts from them."""
         replace(self.objective, shift=_HOLDING).fill(self.sweep, labels)
-        gap = self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_groups))).gap
-        return State(1.0 / gap if gap > 0 else 1.0, np.zeros((self.sweep.n_clusters, self.sweep.n_groups)))
+        gap = self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_cells))).gap
+        return State(1.0 / gap if gap > 0 else 1.0, np.zeros((self.sweep.n_clusters, self.sweep.n_cells)))
 
     def _shifts(self) -> tuple[float, ...]:
         """Shifts from small to sufficient. With moves to follow, the small ones do."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from .._sweep.memory import Answer, State
+from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._sweep.memory import Answer, InMemorySweep, State
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from ._base import Objective
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._core import kernels
-from .._sweep.memory import Answer, InMemorySweep, State
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from . import centers
 from .centers import SQUARED_EUCLIDEAN

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core import kernels
-from .._sweep.memory import Answer, InMemorySweep, State
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from .centers import EUCLIDEAN, MANHATTAN, movement
 from .kmeans import _mean_variance, _slices

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .._core import kernels
-from .._sweep.memory import Answer, InMemorySweep, State
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from ..graphs import Graph
 

@@ -7,7 +7,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from .._sweep.memory import HardAnswer, State, Sweep
+from .._sweep.question import HardAnswer, State, Sweep
 from .._typing import FloatArray, IntArray
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._sweep.memory import Answer, State, Sweep
+from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
 
@@ -47,7 +47,7 @@ class Bound:
     ) -> Solution:
         """Run inner steps until the bound does not change. Starts from softmax(−a), as Algorithm 1 does."""
         L = self.lipschitz
-        state = State(1.0, np.zeros((sweep.n_clusters, sweep.n_groups)))
+        state = State(1.0, np.zeros((sweep.n_clusters, sweep.n_cells)))
         answer = sweep(state)
         energy = _energy(answer, fairness, weight)
         last_bound = np.inf

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._sweep.memory import Answer, HardAnswer, State, Sweep
+from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
 
@@ -90,7 +90,7 @@ class Dual:
 
     def _cool(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray) -> _Found:
         """From plain clustering: small weights first, then lower temperatures."""
-        price = np.zeros((sweep.n_clusters, sweep.n_groups))
+        price = np.zeros((sweep.n_clusters, sweep.n_cells))
         plain = sweep.assign(price)
         gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
         state = State(1.0 / (self.cooling[0] * gap), price)

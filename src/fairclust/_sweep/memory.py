@@ -1,140 +1,16 @@
-"""The sweep: the one question that a solver may ask of the data, and the in-memory way to answer it.
-
-"With this state, how much of group j does cluster k hold, and at what cost?" The state is a K×J table and one number;
-so is the answer. Out-of-core and distributed data answer the same question in other ways.
-"""
+"""Answers from point costs in memory."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
 from .._core import kernels
 from .._typing import FloatArray, IntArray
 from .layout import BLOCK, Layout, build_layout, every_nth_of_each
-
-_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off are near enough
-_MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
-
-_LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
-_RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
+from .question import Answer, HardAnswer, State
+from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
-
-
-@dataclass(frozen=True)
-class State:
-    """What the assignments depend on: s_p = softmax(−scale·a_p − pull[:, group(p)]).
-
-    Attributes
-    ----------
-    scale : float
-        Weight on the point costs: the inverse of a temperature.
-    pull : ndarray of shape (n_clusters, n_groups)
-        How hard each cluster pushes each group away.
-    """
-
-    scale: float
-    pull: FloatArray
-
-    @property
-    def price(self) -> FloatArray:
-        """The pull in units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
-        return self.pull / self.scale
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a sweep tells.
-
-    Attributes
-    ----------
-    masses : ndarray of shape (n_clusters, n_groups)
-        How much of each group each cluster holds.
-    cost : float
-        Σ_p s_p·a_p.
-    log_partition : float
-        Σ_p log Σ_k exp(−scale·a_pk − pull_k).
-    curvature : ndarray of shape (n_groups, n_clusters, n_clusters) or None
-        −∂masses/∂pull, one symmetric table per group (rows sum to 0).
-    """
-
-    masses: FloatArray
-    cost: float
-    log_partition: float
-    curvature: FloatArray | None = None
-
-
-@dataclass(frozen=True)
-class HardAnswer:
-    """What the hard sweep (temperature 0) tells: masses, cost, and the mean gap between best and second best."""
-
-    masses: FloatArray
-    cost: float
-    gap: float
-
-
-class Sweep(Protocol):
-    """The question. Everything that answers it can be solved for."""
-
-    n_clusters: int
-    n_groups: int
-
-    def __call__(self, state: State, *, curvature: bool = False) -> Answer:
-        """Answer for soft assignments."""
-        ...
-
-    def assign(self, price: FloatArray) -> HardAnswer:
-        """Answer for the hard assignments argmin(a + price)."""
-        ...
-
-
-class DataSweep(Sweep, Protocol):
-    """A sweep with data behind it: what the outer loop and the searches need beside the answers.
-
-    Labels are an array in visiting order where the data are in memory. Elsewhere they are a short record of the rule
-    that makes them; nobody but the objective looks inside.
-    """
-
-    n_sweeps: int
-
-    @property
-    def n_samples(self) -> int:
-        """Number of points."""
-        ...
-
-    @property
-    def total(self) -> float:
-        """Weight of all points."""
-        ...
-
-    @property
-    def group_masses(self) -> FloatArray:
-        """Weight of each group, as one row (1, n_groups)."""
-        ...
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether there are sample weights."""
-        ...
-
-    def last_labels(self) -> Any:
-        """Labels of the last call of :meth:`assign`, to keep."""
-        ...
-
-    def user_labels(self, labels: Any) -> Any:
-        """Labels as the user gets them: one per row, in the user's order."""
-        ...
-
-    def rows_of(self, positions: IntArray) -> IntArray:
-        """Rows of the user's data, of points that the sweep knows by these positions."""
-        ...
-
-    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
-        """A sample with the groups' own shares, of about every step-th point. Also its rows of X."""
-        ...
 
 
 class InMemorySweep:
@@ -167,7 +43,7 @@ class InMemorySweep:
         self.layout = layout
         self.plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
         self.n_clusters = n_clusters
-        self.n_groups = layout.n_cells
+        self.n_cells = layout.n_cells
         self.weights = weights
         self.is_weighted = weights is not None
         self.n_threads = n_threads
@@ -189,20 +65,20 @@ class InMemorySweep:
         step = coarsened(step, self.n_samples)
         cells = self.layout.to_user_order(self.layout.cells)
         weights = None if self.weights is None else self.layout.to_user_order(self.weights)
-        steps = sampling_steps(np.bincount(cells, minlength=self.n_groups), self.n_clusters, step)
+        steps = sampling_steps(np.bincount(cells, minlength=self.n_cells), self.n_clusters, step)
         kept = every_nth_of_each(cells, steps)
-        whole = np.bincount(cells, weights=weights, minlength=self.n_groups)
+        whole = np.bincount(cells, weights=weights, minlength=self.n_cells)
         weights = sampled_weights(
             steps, step, cells[kept], None if weights is None else weights[kept], whole, len(cells)
         )
-        layout = build_layout(cells[kept], self.n_groups)
+        layout = build_layout(cells[kept], self.n_cells)
         weights = None if weights is None else layout.to_visiting_order(weights)
         return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), kept
 
     @property
-    def group_masses(self) -> FloatArray:
-        """Weight of each group, as one row (1, n_groups)."""
-        return np.bincount(self.layout.cells, weights=self.weights, minlength=self.n_groups)[None].astype(float)
+    def cell_masses(self) -> FloatArray:
+        """Weight of each cell, as one row (1, n_cells)."""
+        return np.bincount(self.layout.cells, weights=self.weights, minlength=self.n_cells)[None].astype(float)
 
     def last_labels(self) -> IntArray:
         """A copy of the labels."""
@@ -251,13 +127,6 @@ class InMemorySweep:
         return rows
 
 
-def curvature_steps(counts: IntArray) -> IntArray:
-    """Curvature is counted over one point in so many of each cell, by the cells' numbers of points."""
-    n_cells = len(counts)
-    per_cell = max(_CURVATURE_POINTS * min(n_cells, _MANY_CELLS) // n_cells, BLOCK)
-    return np.maximum(counts // per_cell, 1).astype(np.int64)
-
-
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
     """Turn Σ s_k s_l over the sampled points (upper triangle) into −∂masses/∂pull of all points.
 
@@ -271,46 +140,6 @@ def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> Flo
     diagonal = np.arange(masses.shape[1])
     table[:, diagonal, diagonal] = pairs.sum(axis=2)
     return table
-
-
-def same_labels(one: Any, other: Any) -> bool:
-    """Whether two labellings of the same points are the same."""
-    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
-
-
-def coarsened(step: int, n_samples: int) -> int:
-    """The step of a sample that is not larger than it need be."""
-    return max(step, -(-n_samples // _LARGEST_SAMPLE))
-
-
-def sampling_steps(counts: IntArray, n_clusters: int, step: int) -> IntArray:
-    """How many points of each cell a sample passes on from one to the next: ``step``, fewer where they are rare."""
-    return np.clip(counts // (_RARE * n_clusters), 1, step)
-
-
-def sampled_weights(
-    steps: IntArray, step: int, cells: IntArray, weights: FloatArray | None, whole: FloatArray, n_samples: int
-) -> FloatArray | None:
-    """Weights of a sample's points such that every cell weighs as much in it as in all data; None: all alike.
-
-    Parameters
-    ----------
-    steps : ndarray of shape (n_cells,)
-        What :func:`sampling_steps` gave for ``step``.
-    step : int
-    cells, weights : ndarray of shape (n_sampled,)
-        Cells and own weights (None: 1) of the sample's points.
-    whole : ndarray of shape (n_cells,)
-        Weight of each cell in all data.
-    n_samples : int
-        Points of all data.
-    """
-    if (steps == step).all():
-        return weights
-    own = np.ones(len(cells)) if weights is None else weights
-    part = np.bincount(cells, weights=own, minlength=len(whole))
-    factors = np.divide(whole, part, out=np.zeros(len(whole)), where=part > 0) * (len(cells) / n_samples)
-    return own * factors[cells]
 
 
 def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
 from .. import _checks as checks
-from .._fairness.term import KLFairness, cluster_balances
+from .._fairness.kl import KLFairness
+from .._fairness.term import cluster_balances
 from .._people.columns import Groups, encode_groups, to_column
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import EmptyClusterWarning, InvalidInputError

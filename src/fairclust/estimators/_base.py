@@ -17,7 +17,8 @@ from threadpoolctl import ThreadpoolController
 
 from .. import _checks as checks
 from .._core import is_compiled
-from .._fairness.term import SizeFairness, representation
+from .._fairness.sizes import SizeFairness
+from .._fairness.term import representation
 from .._fit.loop import Settings, sampling_step
 from .._fit.polish import Polishable, polish
 from .._fit.problem import Problem, WeightedFit
@@ -30,7 +31,8 @@ from .._people.attributes import Attributes, Cells, Options, Population, as_tabl
 from .._people.columns import listed, read_table
 from .._solvers import Bound, Dual, Solver
 from .._sweep.layout import build_layout
-from .._sweep.memory import DataSweep, InMemorySweep, State
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import DataSweep, State
 from .._sweep.seeding import starting_centers
 from .._typing import FloatArray, IntArray
 from ..errors import (

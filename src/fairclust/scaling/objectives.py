@@ -9,7 +9,7 @@ import numpy as np
 
 from .._objectives import KMeansObjective, centers
 from .._objectives.kmedian import Effort, KMedianObjective, Medoids, weiszfeld
-from .._sweep.memory import Answer, State
+from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from .streaming import BlockData, RuledLabels, StreamedSweep
 from .tables import CandidateJob, Costs, MedianJob, NearJob, candidate_sums, median_tables, near_rows
@@ -36,7 +36,7 @@ class StreamedKMeans:
 
     def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
         """Set the centres; return what the labels cost there: nothing has to be read for that."""
-        sweep.costs = Costs(centers.SQUARED_EUCLIDEAN, parameters, sweep.n_groups)
+        sweep.costs = Costs(centers.SQUARED_EUCLIDEAN, parameters, sweep.n_cells)
         if labels is None:
             return 0.0
         # Σ ‖x − c‖² = Σ ‖x − mean‖² + n ‖c − mean‖², at the centres that the labels were made with and here.
@@ -107,7 +107,7 @@ class StreamedKMedian:
 
     def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
         """Set the centres; what the labels cost at their own is known from the search for them."""
-        sweep.costs = Costs(centers.EUCLIDEAN, parameters, sweep.n_groups)
+        sweep.costs = Costs(centers.EUCLIDEAN, parameters, sweep.n_cells)
         if labels is None:
             return 0.0
         assert self._own is not None

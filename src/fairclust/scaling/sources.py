@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _checks as checks
-from .._sweep.memory import coarsened
+from .._sweep.sampling import coarsened
 from .._sweep.seeding import Init, sampled_rows, starting_centers
 from .._typing import FloatArray
 from ._dask import DaskBlocks, is_dask

@@ -19,18 +19,9 @@ from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._people.attributes import Cells
 from .._people.columns import Table
 from .._sweep.layout import build_layout
-from .._sweep.memory import (
-    Answer,
-    HardAnswer,
-    InMemorySweep,
-    State,
-    by_cell,
-    coarsened,
-    curvature_steps,
-    laplacian,
-    sampled_weights,
-    sampling_steps,
-)
+from .._sweep.memory import InMemorySweep, by_cell, laplacian
+from .._sweep.question import Answer, HardAnswer, State
+from .._sweep.sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from .runners import Runner
@@ -111,24 +102,24 @@ class BlockData:
         return np.dtype(np.float32 if all(part.dtype == np.float32 for part in self.parts) else np.float64)
 
     @cached_property
-    def group_masses(self) -> FloatArray:
+    def cell_masses(self) -> FloatArray:
         """Weight of each cell."""
         return self._by_cell([part.masses for part in self.parts]).sum(axis=0)
 
     @cached_property
-    def group_counts(self) -> IntArray:
+    def cell_counts(self) -> IntArray:
         """Rows of each cell in each block, (n_blocks, n_cells)."""
         return self._by_cell([part.counts for part in self.parts]).astype(np.int64)
 
     @cached_property
     def earlier_counts(self) -> IntArray:
         """Rows of each cell in the blocks before each, (n_blocks, n_cells)."""
-        return np.cumsum(self.group_counts, axis=0) - self.group_counts
+        return np.cumsum(self.cell_counts, axis=0) - self.cell_counts
 
     @cached_property
     def total(self) -> float:
         """Weight of all rows."""
-        return float(self.group_masses.sum())
+        return float(self.cell_masses.sum())
 
     @cached_property
     def variance(self) -> float:
@@ -160,7 +151,7 @@ class BlockData:
             return known
         wanted = np.empty(0, dtype=np.int64) if rows is None else rows
         first = np.cumsum([0, *(part.n_rows for part in self.parts)])
-        steps = sampling_steps(self.group_counts.sum(axis=0), n_clusters, step) if step else None
+        steps = sampling_steps(self.cell_counts.sum(axis=0), n_clusters, step) if step else None
         jobs = [
             Wanted(
                 steps,
@@ -175,7 +166,7 @@ class BlockData:
         sample = Sample.of(found, first)
         if steps is None:
             return sample
-        weights = sampled_weights(steps, step, sample.codes, sample.weights, self.group_masses, self.n_samples)
+        weights = sampled_weights(steps, step, sample.codes, sample.weights, self.cell_masses, self.n_samples)
         self._samples[step] = replace(sample, weights=weights)
         return self._samples[step]
 
@@ -300,20 +291,20 @@ class StreamedSweep:
     def __init__(self, data: BlockData, n_clusters: int, labels_to: Any = None) -> None:
         self.data = data
         self.n_clusters = n_clusters
-        self.n_groups = data.n_cells
+        self.n_cells = data.n_cells
         self.n_samples = data.n_samples
         self.total = data.total
         self.is_weighted = data.is_weighted
-        self.group_masses = data.group_masses[None]
+        self.cell_masses = data.cell_masses[None]
         self.n_sweeps = 0
-        self.costs = Costs(SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_groups)
+        self.costs = Costs(SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_cells)
         self.labels: RuledLabels | None = None
         self._labels_to = labels_to
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """Every step-th row of each group, or fewer where there would be too many."""
         sample = self.data.sample(coarsened(step, self.n_samples), self.n_clusters)
-        layout = build_layout(sample.codes, self.n_groups)
+        layout = build_layout(sample.codes, self.n_cells)
         weights = None if sample.weights is None else layout.to_visiting_order(sample.weights)
         return InMemorySweep(layout, self.n_clusters, weights, self.data.n_threads), sample.positions
 
@@ -323,7 +314,7 @@ class StreamedSweep:
         job = SoftJob(self.costs, state.scale, by_cell(state.pull))
         jobs = None
         if curvature:
-            steps = curvature_steps(self.data.group_counts.sum(axis=0))
+            steps = curvature_steps(self.data.cell_counts.sum(axis=0))
             jobs = [replace(job, steps=steps, before=before) for before in self.data.earlier_counts]
         found = reduce(add, self.data.runner.run(soft_tables, job, jobs=jobs, tables=self.data.tables))
         return Answer(

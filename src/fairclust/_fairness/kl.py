@@ -1,0 +1,60 @@
+"""KL(target ‖ shares): the paper's notion, for groups that everyone is in one of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .notion import SMALLEST_SHARE, diagonal, positive_part, rows_of, with_floor
+
+
+@dataclass(frozen=True)
+class KLFairness:
+    """KL(target ‖ P_k) of every cluster k, where P_k are the shares of the groups in the cluster.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_groups,) or (n_clusters, n_groups)
+        The wanted share of each group, in all clusters or in each; non-negative, rows sum to 1. A group with target 0
+        costs nothing by itself: it only takes room from the others.
+    """
+
+    target: FloatArray
+
+    @property
+    def n_columns(self) -> int:
+        """One per group."""
+        return int(self.target.shape[-1])
+
+    @property
+    def entropy(self) -> float:
+        """Entropy of the target (mean over clusters): the cross-entropy of the paper's Eq. (3) in fair clusters."""
+        wanted = self.target[self.target > 0]
+        return float(-(wanted * np.log(wanted)).sum()) / (len(self.target) if self.target.ndim == 2 else 1)
+
+    def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """Fairness error of each cluster, shape (n_clusters,). An empty cluster counts as lacking every group."""
+        target = rows_of(self.target, clusters)
+        size = masses.sum(axis=1, keepdims=True)
+        shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
+        ratio = np.where(target > 0, target / np.maximum(shares, SMALLEST_SHARE), 1.0)
+        return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)
+
+    def slope(self, masses: FloatArray) -> FloatArray:
+        """Derivative of each cluster's value by its masses, shape (n_clusters, n_groups)."""
+        size, floored = with_floor(masses, masses.sum(axis=1, keepdims=True))
+        # d/dm_j [log n − Σ_j μ_j log m_j] = 1/n − μ_j/m_j
+        return 1.0 / size - self.target / floored
+
+    def bend(self, masses: FloatArray) -> FloatArray:
+        """Positive part of the second derivative, shape (n_clusters, n_groups, n_groups).
+
+        The term is convex near the target only; the negative part is cut off, so that a step that trusts the bend
+        goes downhill everywhere.
+        """
+        size, floored = with_floor(masses, masses.sum(axis=1, keepdims=True))
+        bend = diagonal(self.target / floored**2)
+        bend -= (1.0 / size**2)[:, :, None]
+        return positive_part(bend)

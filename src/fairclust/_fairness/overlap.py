@@ -1,0 +1,64 @@
+"""Groups that overlap: the generalised KL of shares that need not add up to 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .kl import KLFairness
+from .notion import SMALLEST_SHARE, diagonal, positive_part, rows_of, with_floor
+
+
+@dataclass(frozen=True)
+class OverlapFairness:
+    """The same for groups that overlap: Σ_j μ_j log(μ_j/p_kj) − μ_j + p_kj of every cluster k.
+
+    p_kj is the share of the cluster's people who are in group j; the shares need not add up to 1. The sum is 0 where
+    every share is the wanted one and positive elsewhere, and it is KL(target ‖ P_k) where everyone is in one group.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_groups,) or (n_clusters, n_groups)
+        The wanted shares, each between 0 and 1.
+
+    Notes
+    -----
+    Reads one column more than there are groups: the last one counts everyone.
+    """
+
+    target: FloatArray
+
+    @property
+    def n_columns(self) -> int:
+        """One per group, and one for everyone."""
+        return int(self.target.shape[-1]) + 1
+
+    @property
+    def entropy(self) -> float:
+        """Σ −μ log μ (mean over clusters)."""
+        return KLFairness(self.target).entropy
+
+    def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """Fairness error of each cluster, shape (n_clusters,)."""
+        target = rows_of(self.target, clusters)
+        size = masses[:, -1:]
+        shares = np.divide(masses[:, :-1], size, out=np.zeros_like(masses[:, :-1]), where=size > 0)
+        ratio = np.where(target > 0, target / np.maximum(shares, SMALLEST_SHARE), 1.0)
+        return np.maximum((target * np.log(ratio) - target + shares).sum(axis=1), 0.0)
+
+    def slope(self, masses: FloatArray) -> FloatArray:
+        """Derivative of each cluster's value by its masses, shape (n_clusters, n_groups + 1)."""
+        size, floored = with_floor(masses[:, :-1], masses[:, -1:])
+        everyone = (np.broadcast_to(self.target, floored.shape) - floored / size).sum(axis=1, keepdims=True) / size
+        return np.concatenate((1.0 / size - self.target / floored, everyone), axis=1)
+
+    def bend(self, masses: FloatArray) -> FloatArray:
+        """Positive part of the second derivative, shape (n_clusters, n_groups + 1, n_groups + 1)."""
+        size, floored = with_floor(masses[:, :-1], masses[:, -1:])
+        target = np.broadcast_to(self.target, floored.shape)
+        everyone = (2.0 * floored / size - target).sum(axis=1, keepdims=True) / size**2
+        bend = diagonal(np.concatenate((target / floored**2, everyone), axis=1))
+        bend[:, :-1, -1] = bend[:, -1, :-1] = -1.0 / size**2
+        return positive_part(bend)

@@ -1,0 +1,132 @@
+"""The question: the one thing that a solver may ask of the data. Nobody here knows how it is answered.
+
+"With this state, how much of each cell does each cluster hold, and at what cost?" The state is a K×cells table and one
+number; so is the answer. Data in memory, in blocks and on many machines answer the same question in their own ways.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class State:
+    """What the assignments depend on: s_p = softmax(−scale·a_p − pull[:, group(p)]).
+
+    Attributes
+    ----------
+    scale : float
+        Weight on the point costs: the inverse of a temperature.
+    pull : ndarray of shape (n_clusters, n_cells)
+        How hard each cluster pushes each group away.
+    """
+
+    scale: float
+    pull: FloatArray
+
+    @property
+    def price(self) -> FloatArray:
+        """The pull in units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
+        return self.pull / self.scale
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a sweep tells.
+
+    Attributes
+    ----------
+    masses : ndarray of shape (n_clusters, n_cells)
+        How much of each group each cluster holds.
+    cost : float
+        Σ_p s_p·a_p.
+    log_partition : float
+        Σ_p log Σ_k exp(−scale·a_pk − pull_k).
+    curvature : ndarray of shape (n_cells, n_clusters, n_clusters) or None
+        −∂masses/∂pull, one symmetric table per group (rows sum to 0).
+    """
+
+    masses: FloatArray
+    cost: float
+    log_partition: float
+    curvature: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class HardAnswer:
+    """What the hard sweep (temperature 0) tells: masses, cost, and the mean gap between best and second best."""
+
+    masses: FloatArray
+    cost: float
+    gap: float
+
+
+class Sweep(Protocol):
+    """The question. Everything that answers it can be solved for."""
+
+    n_clusters: int
+    n_cells: int
+
+    def __call__(self, state: State, *, curvature: bool = False) -> Answer:
+        """Answer for soft assignments."""
+        ...
+
+    def assign(self, price: FloatArray) -> HardAnswer:
+        """Answer for the hard assignments argmin(a + price)."""
+        ...
+
+
+class DataSweep(Sweep, Protocol):
+    """A sweep with data behind it: what the outer loop and the searches need beside the answers.
+
+    Labels are an array in visiting order where the data are in memory. Elsewhere they are a short record of the rule
+    that makes them; nobody but the objective looks inside.
+    """
+
+    n_sweeps: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of points."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """Weight of all points."""
+        ...
+
+    @property
+    def cell_masses(self) -> FloatArray:
+        """Weight of each cell, as one row (1, n_cells)."""
+        ...
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether there are sample weights."""
+        ...
+
+    def last_labels(self) -> Any:
+        """Labels of the last call of :meth:`assign`, to keep."""
+        ...
+
+    def user_labels(self, labels: Any) -> Any:
+        """Labels as the user gets them: one per row, in the user's order."""
+        ...
+
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Rows of the user's data, of points that the sweep knows by these positions."""
+        ...
+
+    def sampled(self, step: int) -> tuple[DataSweep, IntArray]:
+        """A sample with the groups' own shares, of about every step-th point. Also its rows of X."""
+        ...
+
+
+def same_labels(one: Any, other: Any) -> bool:
+    """Whether two labellings of the same points are the same."""
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)

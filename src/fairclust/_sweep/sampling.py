@@ -1,0 +1,59 @@
+"""Which points stand for all: samples that keep the cells' own masses, and points that curvature is counted over.
+
+Everything here goes by row number, so that data in blocks give the sample that data in memory give.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .layout import BLOCK
+
+_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off are near enough
+_MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
+
+_LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
+_RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
+
+
+def curvature_steps(counts: IntArray) -> IntArray:
+    """Curvature is counted over one point in so many of each cell, by the cells' numbers of points."""
+    n_cells = len(counts)
+    per_cell = max(_CURVATURE_POINTS * min(n_cells, _MANY_CELLS) // n_cells, BLOCK)
+    return np.maximum(counts // per_cell, 1).astype(np.int64)
+
+
+def coarsened(step: int, n_samples: int) -> int:
+    """The step of a sample that is not larger than it need be."""
+    return max(step, -(-n_samples // _LARGEST_SAMPLE))
+
+
+def sampling_steps(counts: IntArray, n_clusters: int, step: int) -> IntArray:
+    """How many points of each cell a sample passes on from one to the next: ``step``, fewer where they are rare."""
+    return np.clip(counts // (_RARE * n_clusters), 1, step)
+
+
+def sampled_weights(
+    steps: IntArray, step: int, cells: IntArray, weights: FloatArray | None, whole: FloatArray, n_samples: int
+) -> FloatArray | None:
+    """Weights of a sample's points such that every cell weighs as much in it as in all data; None: all alike.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n_cells,)
+        What :func:`sampling_steps` gave for ``step``.
+    step : int
+    cells, weights : ndarray of shape (n_sampled,)
+        Cells and own weights (None: 1) of the sample's points.
+    whole : ndarray of shape (n_cells,)
+        Weight of each cell in all data.
+    n_samples : int
+        Points of all data.
+    """
+    if (steps == step).all():
+        return weights
+    own = np.ones(len(cells)) if weights is None else weights
+    part = np.bincount(cells, weights=own, minlength=len(whole))
+    factors = np.divide(whole, part, out=np.zeros(len(whole)), where=part > 0) * (len(cells) / n_samples)
+    return own * factors[cells]
