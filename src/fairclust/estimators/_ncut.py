@@ -22,15 +22,18 @@ from .._sweep.seeding import starting_centers
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
-from ._base import FairClusterer, _say_if_slow
+from ._base import FairClusterer
+from ._docs import shared_docs
+from ._machine import warn_if_slow
 
 _NOTHING = np.zeros(0, dtype=np.int32)
 
 
+@shared_docs
 class FairNCut(FairClusterer):
     """Normalized cut with proportional representation: each group's share in every cluster is pulled towards a target.
 
-    "Fair" means just that: the make-up of the clusters. It says nothing about what is done with them.
+    %(promise)s
 
     Minimises ``F + fairness_weight · Σ_k KL(target ‖ shares in cluster k)``, where F is the normalized cut of a graph,
     ``K − Σ_k S_kᵗWS_k / dᵗS_k``: the share of each cluster's links that leave it, added up (Ziko et al., "Variational
@@ -38,8 +41,7 @@ class FairNCut(FairClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    %(n_clusters)s
     affinity : {"nearest_neighbors", "precomputed"}, default="nearest_neighbors"
         "nearest_neighbors": X holds points, and their k-nearest-neighbour graph is cut. "precomputed": X is the
         affinity matrix W, dense or sparse, symmetric, ≥ 0; see :mod:`fairclust.graphs` for edge lists and NetworkX.
@@ -48,38 +50,12 @@ class FairNCut(FairClusterer):
     fairness_weight : float or "auto", default="auto"
         λ of the paper, a number ≥ 0; 0 is plain Ncut. Ncut is between 0 and n_clusters whatever the size of the graph,
         so weights from 1 to 100 are usual. "auto": the smallest λ found that meets ``max_fairness_error``.
-    max_fairness_error : float, default=0.01
-        The goal of "auto": KL(target ‖ shares) of every cluster, on the hard labels, at or below this. 0 asks for
-        exact proportions: every count is the floor or the ceiling of its ideal share. With a number as
-        ``fairness_weight`` it is only reported on, and must stay at its default.
-    min_balance : float or None, default=None
-        Another goal: smallest ratio between two groups' counts in every cluster at or above this.
-    max_cost_increase : float or None, default=None
-        Another goal: the fairest clusters found that cost at most so much more than plain clustering (0.05: 5 %).
-    bounds : float, dict or None, default=None
-        Another goal: each group's share in every cluster between a lower and an upper bound. A dict
-        {group: (lower, upper)}, or {attribute: {group: (lower, upper)}} with several attributes, or a number δ for
-        (1 − δ)·target to target/(1 − δ).
-    target_proportions : dict, array-like of shape (n_groups,) or (n_clusters, n_groups) or None, default=None
-        Wanted share of each group, by name or in the order of ``group_names_``; one row (or dict) per cluster where
-        clusters want different mixes. With several attributes, a dict {attribute: shares}. None, and attributes that
-        are not named: the data's own shares. A group with target 0 is not counted for fairness, but takes room from
-        the others.
-    attribute_weights : dict or None, default=None
-        With several attributes and a number as ``fairness_weight``: what to multiply it by, {attribute: number};
-        1 for attributes that are not named. A goal finds its own weights.
-    intersections : bool, default=False
-        Balance the combinations of the attributes' groups that occur instead of each attribute.
-    missing_groups : {"error", "own", "ignore"}, default="error"
-        What a missing group is: an error, a group of its own ("missing"), or a row that costs distance but does not
-        count in this attribute.
-    quantile_bins : int, dict or None, default=None
-        Cut a numeric attribute (age) into so many ranges of about equal weight; {attribute: number} with several.
+    %(fairness_goals)s
+    %(groups)s
     solver : {"dual", "bound"}, default="dual"
         Who takes the bound steps. "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the
         paper, much slower; costs are counted in n_samples times Ncut, or its steps would be lost in rounding.
-    lipschitz : float, default=2.0
-        L of the paper; "bound" only. It doubles whenever a step would raise the energy.
+    %(lipschitz)s
     init : {"spectral", "k-means++", "random"}, array or callable, default="spectral"
         "spectral": plain and fair spectral embeddings of a coarse graph, many starts each, the best taken down to the
         graph. "k-means++" and "random": labels of the nearest of starting centres, as in the paper; points only. An
@@ -91,8 +67,7 @@ class FairNCut(FairClusterer):
     polish : bool or "auto", default="auto"
         Whether moves of single nodes and of coarse nodes follow the bound steps. "auto" is True; False is the paper's
         method.
-    max_iter : int, default=300
-        Most outer iterations per start.
+    %(max_iter)s
     tol : float, default=1e-4
         Stop when fewer than this share of the nodes move, or cycles of moves lower the energy by less than this share.
     assignments : {"hard", "soft"}, default="hard"
@@ -118,32 +93,14 @@ class FairNCut(FairClusterer):
         ``objective_ + fairness_weight_ · fairness_error_``, or the relaxed energy (see ``assignments``).
     energy_history_ : ndarray of shape (n_iter_,)
         Energy after the start, each bound step and each cycle of moves; it never rises.
-    fairness_error_ : float
-        Sum over clusters (and attributes) of KL(target ‖ shares), as in the paper's tables.
-    max_fairness_error_ : float
-        The same of the worst cluster in its worst attribute.
-    fairness_errors_ : ndarray of shape (n_clusters, n_attributes)
-        The errors one by one.
-    balance_ : float
-        Smallest ratio between two groups' counts in a cluster.
-    proportions_ : ndarray of shape (n_clusters, n_groups)
-        Shares of the groups in each cluster.
-    group_names_ : ndarray of shape (n_groups,)
-        Names of the groups, sorted; with several attributes ``attribute=group``, attribute by attribute.
-    attribute_names_, group_attributes_ : ndarray of shape (n_attributes,), (n_groups,)
-        Names of the attributes, and the attribute of each group.
-    target_proportions_ : ndarray of shape (n_groups,)
-        The target that was used.
+    %(fairness_)s
     fairness_weight_ : float
         The λ that was used.
     fairness_goal_met_ : bool
         Whether every cluster is within ``max_fairness_error``.
     n_iter_, n_sweeps_ : int
         Steps of the chosen fit; passes over the point costs of all fits.
-    stop_reason_ : StopReason
-        Why the chosen fit stopped.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    %(ending_)s
 
     Notes
     -----
@@ -192,30 +149,7 @@ class FairNCut(FairClusterer):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.n_neighbors = n_neighbors
-        self.fairness_weight = fairness_weight
-        self.max_fairness_error = max_fairness_error
-        self.min_balance = min_balance
-        self.max_cost_increase = max_cost_increase
-        self.bounds = bounds
-        self.target_proportions = target_proportions
-        self.attribute_weights = attribute_weights
-        self.intersections = intersections
-        self.missing_groups = missing_groups
-        self.quantile_bins = quantile_bins
-        self.solver = solver
-        self.lipschitz = lipschitz
-        self.init = init
-        self.n_init = n_init
-        self.polish = polish
-        self.max_iter = max_iter
-        self.tol = tol
-        self.assignments = assignments
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        super().__init__(locals())
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
         """Cluster points, or the nodes of a graph.
@@ -273,7 +207,7 @@ class FairNCut(FairClusterer):
         n_threads = checks.resolve_threads(self.n_jobs)
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
-        _say_if_slow()
+        warn_if_slow()
         if W is None:
             checks.check_distinct_rows(X, n_clusters)
             W = nearest_neighbors_graph(

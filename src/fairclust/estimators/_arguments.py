@@ -1,0 +1,131 @@
+"""The arguments of the estimators: kept as they were given, and read when a fit begins. No point of X here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .. import _checks as checks
+from .._fit.loop import Settings
+from .._people.attributes import Attributes, Options, Population, as_table, encode_people, everyone
+from .._people.columns import listed
+from .._solvers import Bound, Dual, Solver
+from .._typing import FloatArray
+from ..errors import FairclustWarning, InvalidInputError
+
+
+class Arguments(BaseEstimator):  # type: ignore[misc]
+    """The constructor of every estimator, and what its arguments mean."""
+
+    n_clusters: int
+    fairness_weight: float | str
+    max_fairness_error: float
+    min_balance: float | None
+    max_cost_increase: float | None
+    bounds: Any
+    polish: bool | str
+    target_proportions: Any
+    attribute_weights: Any
+    intersections: bool
+    missing_groups: str
+    quantile_bins: Any
+    unknown_groups: str
+    solver: str
+    lipschitz: float
+    init: Any
+    n_init: int | str
+    max_iter: int
+    tol: float
+    assignments: str
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        """Keep each argument of an estimator's constructor, given as ``locals()``, under its own name.
+
+        scikit-learn reads the names from the signature of the estimator, so that has to be explicit; what it does
+        with them is the same everywhere.
+        """
+        for name, value in arguments.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _checked(self) -> tuple[Solver, Settings, int]:
+        """Check the parameters that need no data: solver, settings and number of starts."""
+        checks.check_goals(
+            self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
+        )
+        if self.polish not in (True, False, "auto"):
+            raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
+        return self._solver(), self._settings(), self._n_starts()
+
+    def _solver(self) -> Solver:
+        checks.check_choice("solver", self.solver, ("dual", "bound"))
+        lipschitz = checks.check_number("lipschitz", self.lipschitz, lowest=0.0, above=True)
+        return Dual() if self.solver == "dual" else Bound(lipschitz)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            max_iter=checks.check_count("max_iter", self.max_iter),
+            tol=checks.check_number("tol", self.tol, lowest=0.0),
+            assignments=checks.check_choice("assignments", self.assignments, ("hard", "soft")),
+            on_iteration=_print_iteration if self.verbose else None,
+        )
+
+    def _n_starts(self) -> int:
+        if isinstance(self.n_init, str) and self.n_init == "auto":
+            return 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
+        n_init = checks.check_count("n_init", self.n_init)
+        return 1 if not isinstance(self.init, str) and not callable(self.init) else n_init
+
+    def _population(self, sensitive_features: Any, n_samples: int, weights: FloatArray | None) -> Population:
+        options = Options(self.intersections, self.missing_groups, self.quantile_bins)
+        if sensitive_features is None:
+            return everyone(n_samples)
+        table = as_table(sensitive_features, "sensitive_features")
+        checks.check_same_length("sensitive_features", table.columns[0], n_samples)
+        population = encode_people(
+            table,
+            options=options,
+            target_proportions=self.target_proportions,
+            weights=weights,
+            n_clusters=int(self.n_clusters),
+        )
+        attributes = population.attributes
+        if attributes.is_trivial:
+            warnings.warn(
+                f"sensitive_features has one group only ({attributes.names[0]!r}), so every clustering has the right "
+                "make-up: this is plain clustering.",
+                FairclustWarning,
+                stacklevel=4,
+            )
+        return population
+
+    def _attribute_weights(self, attributes: Attributes) -> FloatArray | None:
+        """Weight of each attribute's fairness, as a share of ``fairness_weight``; attributes not named count fully."""
+        if self.attribute_weights is None:
+            return None
+        names = [attribute.name for attribute in attributes]
+        if not isinstance(self.attribute_weights, Mapping):
+            raise InvalidInputError(
+                f"attribute_weights={self.attribute_weights!r}, but a dict {{attribute: weight}} is needed, with the "
+                f"attributes {listed(names)}."
+            )
+        unknown = [name for name in self.attribute_weights if str(name) not in names]
+        if unknown:
+            raise InvalidInputError(
+                f"attribute_weights names {listed(unknown)}, but the attributes are {listed(names)}."
+            )
+        weights = {str(name): weight for name, weight in self.attribute_weights.items()}
+        return np.array(
+            [checks.check_number(f"attribute_weights[{name!r}]", weights.get(name, 1.0), lowest=0.0) for name in names]
+        )
+
+
+def _print_iteration(n_iter: int, energy: float) -> None:
+    print(f"iteration {n_iter}: energy {energy:.6g}", flush=True)

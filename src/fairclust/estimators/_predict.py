@@ -1,0 +1,202 @@
+"""New rows: labels by the fitted centres and prices, one by one or as a batch that meets the goal itself."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .. import _checks as checks
+from .._fairness.term import representation
+from .._fit.problem import Problem
+from .._objectives import FixedObjective
+from .._people.attributes import Attributes, Cells, everyone
+from .._people.columns import read_table
+from .._sweep.layout import build_layout
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import State
+from .._typing import FloatArray, IntArray
+from ..errors import FairnessGoalMissed, InvalidInputError
+from ._machine import one_blas_thread
+from ._prototypes import PrototypeClusterer
+
+
+class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrototypeClusterer):  # type: ignore[misc]
+    """Estimators that label rows which they were not fitted on."""
+
+    __metadata_request__predict = {"sensitive_features": True}  # noqa: RUF012
+    __metadata_request__predict_proba = {"sensitive_features": True}  # noqa: RUF012
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FloatArray:
+        """Fit, and return the distances to the centres."""
+        return self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).transform(X)
+
+    def predict(self, X: Any, sensitive_features: Any = None) -> IntArray:
+        """Label new rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : as for :meth:`fit`, or None
+            Groups of each row: the fitted prices then apply, so that a new sample of the same population comes out
+            close to the target. None: the nearest centre. A group that fit() did not see is an error, unless
+            ``unknown_groups="nearest"``.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        sweep, price = self._sweep_for(X, sensitive_features)
+        sweep.assign(price)
+        return sweep.layout.to_user_order(sweep.labels)
+
+    def predict_batch(
+        self, X: Any, sensitive_features: Any, *, sample_weight: Any = None, target: str = "fitted"
+    ) -> IntArray:
+        """Label a batch of new rows so that the goal of the fit holds on the batch itself.
+
+        :meth:`predict` labels each row by itself, with prices that suit the people of the fit: a batch of the same
+        population comes out close to the target, not exactly at it. Here the centres stay and the prices are found
+        anew, for all rows of the batch together; with ``max_fairness_error=0`` counts are exact up to rounding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : as for :meth:`fit`
+        sample_weight : array-like of shape (n_samples,) or None
+        target : {"fitted", "batch"}, default="fitted"
+            What shares are wanted: those of the fit, or the batch's own. A batch whose shares are too far from those
+            of the fit cannot meet the goal with "fitted"; a :class:`FairnessGoalMissed` warning says so.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Clusters that no row of the batch is near to may stay empty; the goal then holds in the others.
+        """
+        checks.check_choice("target", target, ("fitted", "batch"))
+        X = self._validated(X)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        cells = self._cells_of(X, sensitive_features)
+        attributes = self._attributes if target == "fitted" else self._attributes.reshared(cells, weights)
+        centers = np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype)
+        price = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
+        used = np.arange(len(centers))
+        while True:
+            problem = self._batch_problem(X, cells, weights, attributes, centers[used], used)
+            if len(used) == len(centers):  # clusters that nobody is near to take no part
+                problem.objective.fill(problem.sweep, centers)
+                sizes = problem.sweep.assign(price).masses.sum(axis=1)
+            else:
+                sizes = np.ones(len(used))
+            if (sizes > 0).all():
+                aim = self._fairness_aim(problem, attributes)
+                with one_blas_thread():
+                    fit = aim.fit(problem, centers[used])
+                sizes = fit.result.masses.sum(axis=1)
+                if (sizes > 0).all():
+                    break
+            used = used[sizes > 0]
+        if aim.is_goal and not aim.is_met(problem, fit):
+            warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
+        return used[problem.sweep.user_labels(fit.result.labels)].astype(np.int32)
+
+    def _batch_problem(
+        self,
+        X: FloatArray,
+        cells: Cells,
+        weights: FloatArray | None,
+        attributes: Attributes,
+        centers: FloatArray,
+        used: IntArray,
+    ) -> Problem:
+        """The problem of labelling new rows by known centres, those in use."""
+        layout = build_layout(cells.codes, cells.n_cells)
+        sweep = InMemorySweep(
+            layout,
+            len(used),
+            None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=np.float64)),
+            checks.resolve_threads(self.n_jobs),
+        )
+        parts = [(wanted if wanted.ndim == 1 else wanted[used], overlaps) for wanted, overlaps in attributes.parts]
+        return Problem(
+            FixedObjective(self._objective(X, weights), centers),
+            sweep,
+            representation(parts, cells.membership),
+            self._solver(),
+            self._settings(),
+            share=sweep.total / self._total_weight,
+            attribute_weights=self._attribute_weights(attributes),
+        )
+
+    def predict_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
+        """Soft assignments softmax(−(cost + price)/temperature_) of new rows, shape (n_samples, n_clusters).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sensitive_features : as for :meth:`fit`, or None
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        assignments : ndarray of shape (n_samples, n_clusters)
+            Rows sum to 1.
+        """
+        sweep, price = self._sweep_for(X, sensitive_features)
+        scale = 1.0 / self.temperature_
+        return sweep.soft_rows(State(scale, price * scale))
+
+    def transform(self, X: Any) -> FloatArray:
+        """Euclidean distances to the centres, shape (n_samples, n_clusters)."""
+        distances: FloatArray = euclidean_distances(self._validated(X), self.cluster_centers_)
+        return distances
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the sum of squared distances to the nearest centre: larger is better."""
+        X = self._validated(X)
+        nearest = self.transform(X).min(axis=1) ** 2
+        return -float(nearest.sum() if sample_weight is None else nearest @ _check_sample_weight(sample_weight, X))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _validated(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        validated: FloatArray = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+        return validated
+
+    def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
+        """A sweep over new rows with the fitted centres, and the prices that apply."""
+        X = self._validated(X)
+        if sensitive_features is None:
+            cells = everyone(len(X)).cells
+            price = np.zeros((len(self.cluster_centers_), 1))
+        else:
+            cells = self._cells_of(X, sensitive_features)
+            price = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
+        sweep = InMemorySweep(
+            build_layout(cells.codes, cells.n_cells), len(price), n_threads=checks.resolve_threads(self.n_jobs)
+        )
+        self._objective(X, None).fill(sweep, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
+        return sweep, price
+
+    def _cells_of(self, X: FloatArray, sensitive_features: Any) -> Cells:
+        """Cells of new people. One with a group that was never seen is a member of nothing, and so pays no price."""
+        checks.check_choice("unknown_groups", self.unknown_groups, ("error", "nearest"))
+        table = read_table(sensitive_features)
+        checks.check_same_length("sensitive_features", table.columns[0], len(X))
+        cells = self._attributes.encode(table)
+        if not cells.is_known.all() and self.unknown_groups == "error":
+            raise InvalidInputError(
+                f"{self._attributes.unknown(table)} Drop these rows, or use unknown_groups='nearest' to send them to "
+                "the nearest centre."
+            )
+        return replace(cells, membership=cells.membership * cells.is_known[:, None])

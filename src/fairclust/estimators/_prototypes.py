@@ -1,0 +1,116 @@
+"""Estimators whose clusters have centres: their problem, put together from rows in memory or in blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from .. import _checks as checks
+from .._fairness.sizes import SizeFairness
+from .._fairness.term import representation
+from .._fit.loop import Settings, sampling_step
+from .._fit.problem import Problem
+from .._fit.restarts import CANDIDATES_PER_START, is_worth_racing
+from .._objectives import Objective
+from .._people.attributes import Population
+from .._solvers import Solver
+from .._sweep.layout import build_layout
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import DataSweep
+from .._sweep.seeding import starting_centers
+from .._typing import FloatArray
+from ..errors import InvalidInputError
+from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, open_blocks, streamed_starts
+from ._base import FairClusterer
+from ._machine import warn_if_slow
+
+
+class PrototypeClusterer(FairClusterer):
+    """What estimators with centres share. A subclass says what its objective is, of rows and of blocks."""
+
+    cluster_centers_: FloatArray
+
+    def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
+        raise NotImplementedError
+
+    def _streamed_objective(self, data: BlockData) -> Objective:
+        raise NotImplementedError
+
+    def _check_streamed(self) -> None:
+        """Refuse what cannot be done block by block: exact counts, as single rows would have to be moved."""
+        goals = (self.min_balance, self.max_cost_increase, self.bounds)
+        if self.fairness_weight == "auto" and self.max_fairness_error == 0 and all(goal is None for goal in goals):
+            raise InvalidInputError(
+                "max_fairness_error=0 asks for exact counts, which needs X in memory. Ask for 0.0001, or pass an array."
+            )
+
+    def _problem(
+        self, X: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[Problem, Population, list[FloatArray]]:
+        """Check everything, then put the parts together: the problem, its groups, and where to start."""
+        solver, settings, n_starts = self._checked()
+        blocks = as_blocks(X, self.n_clusters)
+        if blocks is not None:
+            return self._streamed_problem(blocks, sensitive_features, sample_weight, solver, settings)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
+        weights = (
+            None
+            if sample_weight is None
+            else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
+        population = self._population(sensitive_features, len(X), weights)
+        checks.check_distinct_rows(X, n_clusters)
+        random_state = check_random_state(self.random_state)
+        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(len(X), n_starts) else n_starts
+        starts = starting_centers(X, n_clusters, self.init, random_state, weights, n_candidates)
+        warn_if_slow()
+        cells = population.cells
+        layout = build_layout(cells.codes, cells.n_cells)
+        sweep = InMemorySweep(
+            layout,
+            n_clusters,
+            None if weights is None else layout.to_visiting_order(weights),
+            checks.resolve_threads(self.n_jobs),
+        )
+        problem = self._assembled(self._objective(X, weights), sweep, population, solver, settings)
+        return problem, population, starts
+
+    def _assembled(
+        self, objective: Objective, sweep: DataSweep, population: Population, solver: Solver, settings: Settings
+    ) -> Problem:
+        fairness = representation(population.attributes.parts, population.cells.membership)
+        bounds = self._size_bounds(sweep.n_samples, sweep.total, sweep.n_clusters)
+        if bounds is not None:
+            every = np.full(sweep.n_clusters, sweep.total)
+            fairness = fairness.with_sizes(SizeFairness(bounds.lower * every, bounds.upper * every))
+        weights = self._attribute_weights(population.attributes)
+        return Problem(objective, sweep, fairness, solver, settings, attribute_weights=weights)
+
+    def _streamed_problem(
+        self, blocks: Blocks, sensitive_features: Any, sample_weight: Any, solver: Solver, settings: Settings
+    ) -> tuple[Problem, Population, list[FloatArray]]:
+        """The same for data in blocks, which are never in memory as a whole."""
+        self._check_streamed()
+        data = open_blocks(blocks, sensitive_features, sample_weight, checks.resolve_threads(self.n_jobs))
+        n_clusters, n_starts = checks.check_n_clusters(self.n_clusters, data.n_samples), self._n_starts()
+        # Everyone of a kind is alike, so one of each stands for all, with their weight.
+        population = self._population(data.kinds, len(data.cells), data.kind_masses)
+        data = data.with_cells(population.cells)
+        sweep = StreamedSweep(data, n_clusters, blocks.labels_to)
+        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(data.n_samples, n_starts) else n_starts
+        random_state = check_random_state(self.random_state)
+        starts = streamed_starts(sweep, self.init, n_candidates, random_state, sampling_step(sweep, solver, settings))
+        warn_if_slow()
+        self.n_features_in_ = data.n_features
+        if blocks.feature_names is not None:
+            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self._assembled(self._streamed_objective(data), sweep, population, solver, settings), population, starts
+
+    def _store_parameters(self, parameters: FloatArray) -> None:
+        self.cluster_centers_ = parameters

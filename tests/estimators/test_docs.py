@@ -1,0 +1,48 @@
+"""What ``help()`` shows of the estimators, whose docstrings share passages."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from cases import ESTIMATORS, people
+from fairclust.estimators import _docs
+
+
+def documented(estimator, section):
+    """Names in a section of the docstring, as numpydoc reads them."""
+    text = inspect.getdoc(estimator)
+    found = re.search(rf"^{section}\n-+\n(.*?)(?=^\w+\n-+$|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    headings = [line for line in found[1].splitlines() if line and not line.startswith(" ")]
+    return [name for heading in headings for name in heading.split(" : ")[0].split(", ")]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_argument_is_documented_in_the_order_of_the_signature(estimator):
+    assert documented(estimator, "Parameters") == list(inspect.signature(estimator).parameters)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_fitted_attribute_is_documented(estimator):
+    data = people(n_samples=60, n_clusters=2)
+    model = estimator(2, random_state=0, fairness_weight=1.0).fit(data.X, sensitive_features=data.groups)
+    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert fitted <= set(documented(estimator, "Attributes"))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_no_docstring_is_left_with_a_gap(estimator):
+    assert "%(" not in estimator.__doc__
+
+
+def test_every_shared_passage_is_used_twice():
+    sources = [inspect.getsource(case.values[0]) for case in ESTIMATORS]
+    for name in _docs._PASSAGES:
+        assert sum(f"%({name})s" in source for source in sources) >= 2, name
+
+
+def test_an_unknown_passage_is_an_error():
+    with pytest.raises(KeyError, match="no_such_passage"):
+        _docs.shared_docs(type("Sample", (), {"__doc__": "Title.\n\n    %(no_such_passage)s\n"}))
