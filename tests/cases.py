@@ -21,6 +21,7 @@ from fairclust._solvers import Bound, Dual
 from fairclust._sweep.layout import BLOCK, build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import Answer, HardAnswer
+from fairclust._table.coded import GAP, CodedRows, code_type
 
 # --- kernels: what passes over the points -----------------------------------------------------------------------------
 
@@ -150,6 +151,33 @@ class ObjectiveCase:
 
 OBJECTIVES = [
     pytest.param(ObjectiveCase(KMeansObjective, oracles.point_costs, oracles.kmeans_objective), id="kmeans"),
+]
+
+# --- rows of numbers and categories -----------------------------------------------------------------------------------
+
+
+def table_rows(n_rows=300, seed=0, n_numbers=3, n_categories=(2, 5, 3), gaps=0.0, dtype=np.float64):
+    """Random rows with numbers and categories, and a share of gaps."""
+    rng = np.random.default_rng(seed)
+    n_categories = np.array(n_categories, dtype=np.int64)
+    numbers = rng.normal(size=(n_rows, n_numbers)).astype(dtype)
+    columns = [rng.choice(n, n_rows, p=rng.dirichlet(np.ones(n))) for n in n_categories]
+    codes = np.zeros((n_rows, len(columns)), dtype=code_type(n_categories))
+    codes[:] = np.transpose(columns) if columns else codes
+    if gaps:
+        numbers[rng.random(numbers.shape) < gaps] = np.nan
+        codes = np.where(rng.random(codes.shape) < gaps, n_categories + GAP, codes).astype(codes.dtype)
+    return CodedRows(numbers, codes, n_categories, rng.uniform(0.5, 2.0, len(columns)), gaps > 0)
+
+
+TABLES = [
+    pytest.param(table_rows(), id="numbers and categories"),
+    pytest.param(table_rows(dtype=np.float32), id="float32"),
+    pytest.param(table_rows(n_numbers=0), id="categories alone"),
+    pytest.param(table_rows(n_categories=()), id="numbers alone"),
+    pytest.param(table_rows(n_categories=(300, 2)), id="codes of two bytes"),
+    pytest.param(table_rows(gaps=0.2), id="gaps"),
+    pytest.param(table_rows(gaps=0.2, dtype=np.float32, n_categories=(300,)), id="gaps float32"),
 ]
 
 # --- estimators -------------------------------------------------------------------------------------------------------

@@ -34,6 +34,23 @@ def kmeans_objective(X, labels, weights=None):
     return value
 
 
+def observed_costs(X, centers):
+    """a_pk over the values that are there: NaN costs nothing."""
+    return np.nansum((X.astype(float)[:, None, :] - centers.astype(float)[None, :, :]) ** 2, axis=2)
+
+
+def observed_means(X, labels, n_clusters, weights):
+    """Weighted means of the values that are there, by label; where there is none, the mean of all values."""
+    means = np.zeros((n_clusters, X.shape[1]))
+    for d in range(X.shape[1]):
+        there = ~np.isnan(X[:, d])
+        for k in range(n_clusters):
+            inside = there & (labels == k)
+            inside = inside if weights[inside].sum() > 0 else there
+            means[k, d] = np.average(X[inside, d].astype(float), weights=weights[inside])
+    return means
+
+
 # --- the sweep --------------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ PACKAGE = Path(fairclust.__file__).parent
 LAYERS = {
     0: ["errors", "_typing", "_files"],
     1: ["_checks", "_people", "_fairness", "_core", "graphs"],  # input; who is who; the K×J world; kernels; graphs
-    2: ["_sweep"],  # the question
+    2: ["_sweep", "_table"],  # the question; rows of numbers and categories
     3: ["_solvers", "_goals", "_objectives", "metrics"],  # see no point; what is asked for; see the points
     4: ["_fit", "_audit"],  # the outer loop; accounts of labels
     5: ["_graph", "scaling"],  # Ncut's own; data beyond memory
@@ -147,7 +147,7 @@ def test_only_the_modules_that_read_columns_know_of_data_frames():
         for path in sources()
         if {i.imported for i in imports_of(path)} & {"pandas", "polars", "pyarrow", "narwhals"}
     }
-    assert knowing <= {"_people", "_audit", "metrics", "_fit", "cli", "report", "plotting", "scaling"}
+    assert knowing <= {"_people", "_table", "_audit", "metrics", "_fit", "cli", "report", "plotting", "scaling"}
 
 
 def test_optional_packages_are_not_imported_at_the_top_of_a_module():

@@ -14,6 +14,12 @@ label_sums          sums of the rows of X by label
 find_moves          points that a move to another cluster would serve better
 make_moves          those moves, one at a time, the means following
 soft_sums           sums of the rows of X weighted by that softmax
+coded_distances     excess costs of rows of numbers and categories: a lookup per category (see rows.hpp)
+coded_costs         the same costs of some rows, written out in double precision
+coded_sums          by label: sums of the numbers, how many are there, weight of each code
+coded_moves         single rows change cluster, the means and shares following
+sparse_distances    excess costs of sparse rows (CSR), squared euclidean
+sparse_sums         sums of sparse rows by label
 medoids             medoid of each cluster, a lower bound of what any medoid costs, distances computed
 coordinate_medians  weighted median of each feature, by label
 median_sums         what a step of Weiszfeld's iteration needs, by label

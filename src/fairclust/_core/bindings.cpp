@@ -576,6 +576,7 @@ template <class T> static void define_rows(nb::module_& m) {
 }  // namespace fairclust
 
 #include "graph_bindings.hpp"
+#include "row_bindings.hpp"
 
 NB_MODULE(_kernels, m) {
     using namespace fairclust;
@@ -595,4 +596,5 @@ NB_MODULE(_kernels, m) {
     define_rows<double>(m);
     define_graph<float>(m);
     define_graph<double>(m);
+    define_row_kernels(m);
 }

@@ -1,0 +1,343 @@
+// Python's door to the kernels over coded and sparse rows; included by bindings.cpp, whose arrays and chunks it uses.
+#pragma once
+
+#include "rows.hpp"
+
+namespace fairclust {
+
+static TableKernelSet choose_table_kernels() {
+#ifdef FAIRCLUST_X86
+    const std::string isa = g_kernels.name;
+    if (isa == "avx512") return table_kernels_avx512();
+    if (isa == "avx2") return table_kernels_avx2();
+#endif
+    return table_kernels_baseline();
+}
+static const TableKernelSet g_tables = choose_table_kernels();
+
+template <class T> const TableKernels<T>& table_kernels();
+template <> const TableKernels<float>& table_kernels<float>() { return g_tables.f32; }
+template <> const TableKernels<double>& table_kernels<double>() { return g_tables.f64; }
+
+// Number of values per table row: one per cluster, and zeros up to whole vectors.
+template <class T> static int64_t table_width(int64_t n_clusters) {
+    const int64_t lanes = g_tables.lanes * static_cast<int64_t>(sizeof(float)) / static_cast<int64_t>(sizeof(T));
+    return (n_clusters + lanes - 1) / lanes * lanes;
+}
+
+// (rows, clusters) -> (rows, width).
+template <class T> static std::vector<T> padded(const In<T, 2>& table, int64_t width) {
+    const int64_t n_rows = table.shape(0), n_clusters = table.shape(1);
+    std::vector<T> result(std::max<int64_t>(n_rows, 1) * width, T(0));
+    for (int64_t r = 0; r < n_rows; ++r)
+        std::copy(table.data() + r * n_clusters, table.data() + (r + 1) * n_clusters, result.data() + r * width);
+    return result;
+}
+
+// Runs work(i, worker) for i < n without the GIL.
+static void run_many(int64_t n, int n_threads, const std::function<void(int64_t, int)>& work) {
+    bool finished = false;
+    {
+        nb::gil_scoped_release nogil;
+        finished = run_chunks(n, n_threads, work, [] {
+            nb::gil_scoped_acquire gil;
+            return PyErr_CheckSignals() != 0;
+        });
+    }
+    if (!finished) throw nb::python_error();
+}
+
+// The positions of each cluster's points, in visiting order: sums by cluster need no partial tables, however wide they
+// are, and do not depend on the number of threads.
+struct Members {
+    std::vector<int64_t> border;
+    std::vector<int32_t> position;
+    Members(const In<int32_t, 1>& labels, int64_t n_clusters) : border(n_clusters + 1, 0), position(labels.shape(0)) {
+        const int64_t n = labels.shape(0);
+        for (int64_t i = 0; i < n; ++i) {
+            require(labels.data()[i] >= 0 && labels.data()[i] < n_clusters, "a label is not a cluster");
+            ++border[labels.data()[i] + 1];
+        }
+        for (int64_t k = 0; k < n_clusters; ++k) border[k + 1] += border[k];
+        std::vector<int64_t> next(border.begin(), border.end() - 1);
+        for (int64_t i = 0; i < n; ++i) position[next[labels.data()[i]]++] = static_cast<int32_t>(i);
+    }
+};
+
+template <class T>
+static void run_coded(const CodedArgs<T, uint8_t>& a, int64_t begin, int64_t end, T* scratch, double* sums) {
+    table_kernels<T>().coded8(a, begin, end, scratch, sums);
+}
+template <class T>
+static void run_coded(const CodedArgs<T, uint16_t>& a, int64_t begin, int64_t end, T* scratch, double* sums) {
+    table_kernels<T>().coded16(a, begin, end, scratch, sums);
+}
+
+static nb::tuple costs_of(const Plan& plan, const Parts& parts) {
+    double sums[2] = {0, 0};
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums, c, 0, 2);
+    return nb::make_tuple(sums[0], sums[1]);
+}
+
+template <class T, class C>
+static nb::tuple coded_distances(const Plan& plan, In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<T, 2> centers,
+                                 In<T, 2> tables, Labels labels, Weights weights, Out<float, 3> excess, int n_threads) {
+    const int64_t K = excess.shape(1), width = table_width<T>(K);
+    require(X.shape(0) == codes.shape(0) && centers.shape(0) == X.shape(1) && first.shape(0) == codes.shape(1) + 1 &&
+                static_cast<int64_t>(tables.shape(0)) == first.data()[codes.shape(1)] &&
+                static_cast<int64_t>(centers.shape(1)) == K && static_cast<int64_t>(tables.shape(1)) == K &&
+                excess.shape(0) == plan.start.shape(0) && excess.shape(2) == kBlock,
+            "coded_distances: shapes do not fit together");
+    const std::vector<T> own_centers = padded(centers, width), own_tables = padded(tables, width);
+    CodedArgs<T, C> args{};
+    args.blocks = plan.blocks();
+    args.order = plan.order.data();
+    args.X = X.data();
+    args.codes = codes.data();
+    args.first = first.data();
+    args.centers = own_centers.data();
+    args.tables = own_tables.data();
+    args.labels = pointer(labels);
+    args.weights = pointer(weights);
+    args.excess = excess.data();
+    args.n_numbers = X.shape(1);
+    args.n_categories = codes.shape(1);
+    args.n_clusters = K;
+    args.width = width;
+    Scratch<T> scratch(n_threads, kBlock * width);
+    Parts parts(plan, 2);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        run_coded<T>(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
+    });
+    return costs_of(plan, parts);
+}
+
+// Costs of some rows, (n, K), in double: a number costs scale * (x - centre)^2.
+template <class T, class C>
+static void coded_costs(In<int32_t, 1> rows, In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<double, 2> centers,
+                        In<double, 2> scales, In<double, 2> tables, Out<double, 2> costs, int n_threads) {
+    const int64_t K = costs.shape(1), M = X.shape(1), Q = codes.shape(1), n = rows.shape(0);
+    require(costs.shape(0) == rows.shape(0) && centers.shape(0) == X.shape(1) && scales.shape(0) == X.shape(1) &&
+                static_cast<int64_t>(centers.shape(1)) == K && static_cast<int64_t>(scales.shape(1)) == K &&
+                static_cast<int64_t>(tables.shape(1)) == K && first.shape(0) == codes.shape(1) + 1 &&
+                static_cast<int64_t>(tables.shape(0)) == first.data()[Q],
+            "coded_costs: shapes do not fit together");
+    constexpr int64_t kRows = 1024;
+    run_many((n + kRows - 1) / kRows, n_threads, [&](int64_t part, int) {
+        for (int64_t i = part * kRows; i < std::min(n, (part + 1) * kRows); ++i) {
+            double* out = costs.data() + i * K;
+            const int64_t row = rows.data()[i];
+            std::fill(out, out + K, 0.0);
+            for (int64_t q = 0; q < Q; ++q) {
+                const double* table = tables.data() + (first.data()[q] + codes.data()[row * Q + q]) * K;
+                for (int64_t k = 0; k < K; ++k) out[k] += table[k];
+            }
+            for (int64_t m = 0; m < M; ++m) {
+                const double x = static_cast<double>(X.data()[row * M + m]);
+                if (x != x) continue;
+                const double *center = centers.data() + m * K, *scale = scales.data() + m * K;
+                for (int64_t k = 0; k < K; ++k) out[k] += scale[k] * (x - center[k]) * (x - center[k]);
+            }
+        }
+    });
+}
+
+// By label, (K, 2 M + codes): weighted sums of the numbers, weight of those that are there, weight of each code.
+template <class T, class C>
+static Table coded_sums(const Plan& plan, In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<int32_t, 1> labels,
+                        Weights weights, int64_t n_clusters, int n_threads) {
+    const int64_t M = X.shape(1), Q = codes.shape(1), R = first.data()[Q], width = 2 * M + R;
+    require(labels.shape(0) == plan.order.shape(0), "coded_sums: one label per point is needed");
+    const Members members(labels, n_clusters);
+    auto table = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(width)});
+    run_many(n_clusters, n_threads, [&](int64_t k, int) {
+        double *sum = table.data() + k * width, *seen = sum + M, *count = seen + M;
+        for (int64_t i = members.border[k]; i < members.border[k + 1]; ++i) {
+            const int64_t at = members.position[i], row = plan.order.data()[at];
+            const double w = weights ? weights->data()[at] : 1.0;
+            for (int64_t m = 0; m < M; ++m) {
+                const double x = static_cast<double>(X.data()[row * M + m]);
+                const bool is_there = x == x;
+                sum[m] += is_there ? w * x : 0.0;
+                seen[m] += is_there ? w : 0.0;
+            }
+            for (int64_t q = 0; q < Q; ++q) count[first.data()[q] + codes.data()[row * Q + q]] += w;
+        }
+    });
+    return table;
+}
+
+// Makes those of the found moves that still pay when their turn comes; see make_moves. IN/OUT labels, sizes (K,), sums
+// (K, 2 M + codes) as coded_sums gives them. `squares` (Q,): what a category's coordinate of 1 is worth. The last two
+// codes of a feature are a category that was never seen, and a gap.
+template <class T, class C>
+static int64_t coded_moves(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<double, 1> squares,
+                           In<int32_t, 1> rows, In<int32_t, 1> positions, In<int32_t, 1> cells, Out<int32_t, 1> labels,
+                           Out<double, 2> sums, Out<double, 1> sizes, In<double, 2> enter, In<double, 2> leave,
+                           double least, nb::callable moved) {
+    const int64_t K = sums.shape(0), M = X.shape(1), Q = codes.shape(1), J = enter.shape(1), width = sums.shape(1);
+    require(width == 2 * M + first.data()[Q] && static_cast<int64_t>(squares.shape(0)) == Q,
+            "coded_moves: shapes do not fit together");
+    std::vector<double> seen(K * Q, 0.0), norm(K * Q, 0.0);  // people with a category; squared counts added up
+    const auto recount = [&](int64_t k) {
+        for (int64_t q = 0; q < Q; ++q) {
+            const double* count = sums.data() + k * width + 2 * M + first.data()[q];
+            double n = 0, square = 0;
+            for (int64_t c = 0; c < first.data()[q + 1] - first.data()[q] - 2; ++c) {
+                n += count[c];
+                square += count[c] * count[c];
+            }
+            seen[k * Q + q] = n;
+            norm[k * Q + q] = square;
+        }
+    };
+    for (int64_t k = 0; k < K; ++k) recount(k);
+    int64_t n_moves = 0;
+    for (size_t i = 0; i < positions.shape(0); ++i) {
+        const int64_t row = rows.data()[i], j = cells.data()[i], source = labels.data()[positions.data()[i]];
+        if (sizes.data()[source] <= 1) continue;
+        double best = 0, stay = 0;
+        int64_t destination = -1;
+        for (int64_t k = 0; k < K; ++k) {
+            const double* own = sums.data() + k * width;
+            const double change = k == source ? -1.0 : 1.0;  // people more or fewer
+            double cost = 0;
+            for (int64_t m = 0; m < M; ++m) {
+                const double x = static_cast<double>(X.data()[row * M + m]), n = own[M + m];
+                if (x != x || n <= 0 || n + change <= 0) continue;
+                const double difference = own[m] / n - x;
+                cost += difference * difference * n / (n + change);
+            }
+            for (int64_t q = 0; q < Q; ++q) {
+                const int64_t code = codes.data()[row * Q + q];
+                const double n = seen[k * Q + q];
+                if (code >= first.data()[q + 1] - first.data()[q] - 2 || n <= 0 || n + change <= 0) continue;
+                const double share = own[2 * M + first.data()[q] + code] / n;
+                cost += squares.data()[q] * (1 - 2 * share + norm[k * Q + q] / (n * n)) * n / (n + change);
+            }
+            if (k == source) {
+                stay = cost - leave.data()[k * J + j];
+                continue;
+            }
+            const double value = cost + enter.data()[k * J + j];
+            if (destination < 0 || value < best) best = value, destination = k;
+        }
+        if (destination < 0 || !(best < stay - least)) continue;
+        double *out = sums.data() + source * width, *in = sums.data() + destination * width;
+        for (int64_t m = 0; m < M; ++m) {
+            const double x = static_cast<double>(X.data()[row * M + m]);
+            if (x != x) continue;
+            out[m] -= x, in[m] += x;
+            out[M + m] -= 1, in[M + m] += 1;
+        }
+        for (int64_t q = 0; q < Q; ++q) {
+            const int64_t at = 2 * M + first.data()[q] + codes.data()[row * Q + q];
+            out[at] -= 1, in[at] += 1;
+        }
+        recount(source);
+        recount(destination);
+        sizes.data()[source] -= 1;
+        sizes.data()[destination] += 1;
+        labels.data()[positions.data()[i]] = static_cast<int32_t>(destination);
+        moved(j, source, destination);
+        ++n_moves;
+    }
+    return n_moves;
+}
+
+template <class T>
+static nb::tuple sparse_distances(const Plan& plan, In<int64_t, 1> begin, In<int32_t, 1> columns, In<T, 1> values,
+                                  In<double, 1> squares, In<T, 2> centers, Labels labels, Weights weights,
+                                  Out<float, 3> excess, int n_threads) {
+    const int64_t K = centers.shape(0), D = centers.shape(1), width = table_width<T>(K);
+    require(begin.shape(0) == squares.shape(0) + 1 && columns.shape(0) == values.shape(0) &&
+                static_cast<int64_t>(excess.shape(1)) == K && excess.shape(0) == plan.start.shape(0) &&
+                excess.shape(2) == kBlock,
+            "sparse_distances: shapes do not fit together");
+    std::vector<T> table(std::max<int64_t>(D, 1) * width, T(0)), base(width, T(0));
+    for (int64_t k = 0; k < K; ++k) {
+        double square = 0;
+        const T* center = centers.data() + k * D;
+        for (int64_t d = 0; d < D; ++d) square += static_cast<double>(center[d]) * static_cast<double>(center[d]);
+        base[k] = static_cast<T>(square);
+    }
+    constexpr int64_t kColumns = 512;  // turned a piece at a time: a piece of the table stays in the cache
+    run_many((D + kColumns - 1) / kColumns, n_threads, [&](int64_t part, int) {
+        for (int64_t k = 0; k < K; ++k)
+            for (int64_t d = part * kColumns; d < std::min(D, (part + 1) * kColumns); ++d)
+                table[d * width + k] = -2 * centers.data()[k * D + d];
+    });
+    SparseArgs<T> args{};
+    args.blocks = plan.blocks();
+    args.order = plan.order.data();
+    args.begin = begin.data();
+    args.columns = columns.data();
+    args.values = values.data();
+    args.squares = squares.data();
+    args.centers = table.data();
+    args.base = base.data();
+    args.labels = pointer(labels);
+    args.weights = pointer(weights);
+    args.excess = excess.data();
+    args.n_clusters = K;
+    args.width = width;
+    Scratch<T> scratch(n_threads, kBlock * width);
+    Parts parts(plan, 2);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        table_kernels<T>().sparse(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
+    });
+    return costs_of(plan, parts);
+}
+
+template <class T>
+static Table sparse_sums(const Plan& plan, In<int64_t, 1> begin, In<int32_t, 1> columns, In<T, 1> values,
+                         In<int32_t, 1> labels, Weights weights, int64_t n_clusters, int64_t n_features, int n_threads) {
+    require(labels.shape(0) == plan.order.shape(0), "sparse_sums: one label per point is needed");
+    const Members members(labels, n_clusters);
+    auto table = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(n_features)});
+    run_many(n_clusters, n_threads, [&](int64_t k, int) {
+        double* sum = table.data() + k * n_features;
+        for (int64_t i = members.border[k]; i < members.border[k + 1]; ++i) {
+            const int64_t at = members.position[i], row = plan.order.data()[at];
+            const double w = weights ? weights->data()[at] : 1.0;
+            for (int64_t e = begin.data()[row]; e < begin.data()[row + 1]; ++e)
+                sum[columns.data()[e]] += w * static_cast<double>(values.data()[e]);
+        }
+    });
+    return table;
+}
+
+template <class T, class C> static void define_coded(nb::module_& m) {
+    m.def("coded_distances", &coded_distances<T, C>, "plan"_a, "X"_a.noconvert(), "codes"_a.noconvert(),
+          "first"_a.noconvert(), "centers"_a.noconvert(), "tables"_a.noconvert(), "labels"_a.none().noconvert(),
+          "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
+    m.def("coded_costs", &coded_costs<T, C>, "rows"_a.noconvert(), "X"_a.noconvert(), "codes"_a.noconvert(),
+          "first"_a.noconvert(), "centers"_a.noconvert(), "scales"_a.noconvert(), "tables"_a.noconvert(),
+          "costs"_a.noconvert(), "n_threads"_a);
+    m.def("coded_sums", &coded_sums<T, C>, "plan"_a, "X"_a.noconvert(), "codes"_a.noconvert(), "first"_a.noconvert(),
+          "labels"_a.noconvert(), "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
+    m.def("coded_moves", &coded_moves<T, C>, "X"_a.noconvert(), "codes"_a.noconvert(), "first"_a.noconvert(),
+          "squares"_a.noconvert(), "rows"_a.noconvert(), "positions"_a.noconvert(), "cells"_a.noconvert(),
+          "labels"_a.noconvert(), "sums"_a.noconvert(), "sizes"_a.noconvert(), "enter"_a.noconvert(),
+          "leave"_a.noconvert(), "least"_a, "moved"_a);
+}
+
+template <class T> static void define_sparse(nb::module_& m) {
+    m.def("sparse_distances", &sparse_distances<T>, "plan"_a, "begin"_a.noconvert(), "columns"_a.noconvert(),
+          "values"_a.noconvert(), "squares"_a.noconvert(), "centers"_a.noconvert(), "labels"_a.none().noconvert(),
+          "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
+    m.def("sparse_sums", &sparse_sums<T>, "plan"_a, "begin"_a.noconvert(), "columns"_a.noconvert(),
+          "values"_a.noconvert(), "labels"_a.noconvert(), "weights"_a.none().noconvert(), "n_clusters"_a,
+          "n_features"_a, "n_threads"_a);
+}
+
+static void define_row_kernels(nb::module_& m) {
+    define_coded<float, uint8_t>(m);
+    define_coded<float, uint16_t>(m);
+    define_coded<double, uint8_t>(m);
+    define_coded<double, uint16_t>(m);
+    define_sparse<float>(m);
+    define_sparse<double>(m);
+}
+
+}  // namespace fairclust

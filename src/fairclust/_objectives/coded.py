@@ -1,0 +1,170 @@
+"""K-means on tables of numbers and categories, with or without gaps: exactly K-means on the matrix they stand for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._core import kernels
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import Answer, State
+from .._table.coded import CodedRows
+from .._typing import FloatArray, IntArray
+from . import centers
+from .kmeans import _slices
+
+if TYPE_CHECKING:
+    from .._fit.polish import Penalty
+
+
+class CodedKMeansObjective:
+    """Σ_p Σ_f ‖x_pf − c_k(p)f‖² over the features f that row p has; c_kf is the mean over those in cluster k with f.
+
+    A category counts as a coordinate of its own, so a centre holds the shares of the categories, times their unit.
+    Without gaps, this is K-means on that matrix. With them a gap costs nothing, wherever the row goes.
+
+    Parameters
+    ----------
+    rows : CodedRows
+        In the user's order.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
+    """
+
+    def __init__(self, rows: CodedRows, weights: FloatArray | None = None) -> None:
+        self.rows = rows
+        self._weights = weights
+        self._variance = _mean_variance(rows, weights)
+
+    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+        """Means of what is there; where nobody in a cluster has a value, the mean of all."""
+        return self._as_centers(self.rows.means(self._sums(sweep, labels, sweep.weights)))
+
+    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Means weighted by the soft assignments."""
+        soft = sweep.soft_rows(state).astype(float)
+        if sweep.weights is not None:
+            soft *= sweep.layout.to_user_order(sweep.weights)[:, None]
+        sums = np.empty((sweep.n_clusters, 2 * self.rows.n_numbers + int(self.rows.first[-1])))
+        one_cluster = np.zeros(len(self.rows), dtype=np.int32)
+        for k in range(sweep.n_clusters):
+            own = np.ascontiguousarray(soft[sweep.layout.order, k])
+            sums[k] = self._sums(sweep, one_cluster, own, 1)[0]
+        return self._as_centers(self.rows.means(sums))
+
+    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+        """Squared distances over the features that a row has."""
+        numbers = np.ascontiguousarray(parameters[:, : self.rows.n_numbers].T, dtype=self.rows.dtype)
+        tables = self.rows.tables(parameters).astype(self.rows.dtype)
+        sweep.base_cost, value = kernels.coded_distances(
+            sweep.plan, self.rows.numbers, self.rows.codes, self.rows.first, numbers, tables,
+            labels, sweep.weights, sweep.excess, sweep.n_threads,
+        )  # fmt: skip
+        return float(value)
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Moving c_k to the mean saves n_k ‖Δc_k‖²; with gaps less, so the value is an upper bound there."""
+        if self.rows.has_gaps:
+            return answer.cost
+        moved = ((new.astype(float) - old.astype(float)) ** 2).sum(axis=1)
+        return answer.cost - float(answer.masses.sum(axis=1) @ moved)
+
+    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
+        """Go on from old to new, and a share of that way farther; with gaps, what that costs is not known: stay."""
+        return new if self.rows.has_gaps else centers.ahead(old, new, reach)
+
+    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
+        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
+        return 0.0 if self.rows.has_gaps else centers.lead(at, own, sizes)
+
+    def sampled(self, rows: IntArray) -> CodedKMeansObjective:
+        """The same on some rows only."""
+        return CodedKMeansObjective(self.rows.take(rows), None if self._weights is None else self._weights[rows])
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the coordinates, as scikit-learn measures it."""
+        return centers.movement(old, new, self._variance)
+
+    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
+        """Points farthest from their centre."""
+        distance = np.empty(len(labels))
+        for part in _slices(len(labels)):
+            costs = self.costs(parameters, sweep.layout.order[part], sweep.n_threads)
+            distance[part] = costs[np.arange(len(costs)), labels[part]]
+        if sweep.weights is not None:
+            distance[sweep.weights == 0] = -1.0
+        return np.argsort(-distance, kind="stable")[:count]
+
+    def costs(
+        self,
+        parameters: FloatArray,
+        rows: IntArray | None = None,
+        n_threads: int = 1,
+        factors: FloatArray | None = None,
+    ) -> FloatArray:
+        """Costs of some rows (None: all) in every cluster, in double precision, one row each.
+
+        ``factors`` (n_clusters, n_features) multiply the cost of each feature.
+        """
+        taken = np.arange(len(self.rows), dtype=np.int32) if rows is None else np.ascontiguousarray(rows, np.int32)
+        n_clusters, n_numbers = len(parameters), self.rows.n_numbers
+        result = np.empty((len(taken), n_clusters))
+        numbers = np.ascontiguousarray(parameters[:, :n_numbers].T, dtype=np.float64)
+        scales = np.ones_like(numbers) if factors is None else np.ascontiguousarray(factors[:, :n_numbers].T)
+        tables = self.rows.tables(parameters, None if factors is None else factors[:, n_numbers:])
+        kernels.coded_costs(
+            taken, self.rows.numbers, self.rows.codes, self.rows.first, numbers, scales, tables, result, n_threads
+        )
+        return result
+
+    def improve(self, sweep: InMemorySweep, labels: IntArray, penalty: Penalty, least: float) -> int:
+        """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
+        rows, layout = self.rows, sweep.layout
+        sizes = penalty.masses.sum(axis=1)
+        sums = self._sums(sweep, labels, None)
+        observed, means = rows.observed(sums), rows.means(sums)
+        entering = observed / (observed + 1.0)
+        leaving = np.divide(observed, observed - 1.0, out=np.zeros_like(observed), where=observed > 1.0)
+        found = [np.zeros(0, dtype=np.int32)]
+        for part in _slices(len(labels)):
+            at, own, cells = np.arange(part.stop - part.start), labels[part], layout.cells[part]
+            go = self.costs(means, layout.order[part], sweep.n_threads, entering) + penalty.enter.T[cells]
+            go[at, own] = np.inf
+            stay = self.costs(means, layout.order[part], sweep.n_threads, leaving)[at, own] - penalty.leave[own, cells]
+            found.append((np.flatnonzero(go.min(axis=1) < stay - least) + part.start).astype(np.int32))
+        positions = np.concatenate(found)
+        n_moves = 0
+        while made := kernels.coded_moves(
+            rows.numbers, rows.codes, rows.first, rows.units**2, layout.order[positions], positions,
+            layout.cells[positions], labels, sums, sizes, penalty.enter, penalty.leave, least, penalty.move,
+        ):  # fmt: skip
+            n_moves += made
+        return n_moves
+
+    def _sums(
+        self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray | None, n_clusters: int | None = None
+    ) -> FloatArray:
+        sums: FloatArray = kernels.coded_sums(
+            sweep.plan, self.rows.numbers, self.rows.codes, self.rows.first, labels, weights,
+            sweep.n_clusters if n_clusters is None else n_clusters, sweep.n_threads,
+        )  # fmt: skip
+        return sums
+
+    def _as_centers(self, means: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(means, dtype=self.rows.dtype)
+
+
+def _mean_variance(rows: CodedRows, weights: FloatArray | None) -> float:
+    """Mean over the coordinates of their variance, among the rows that have the feature."""
+    total = 0.0
+    for m in range(rows.n_numbers):
+        is_there = ~np.isnan(rows.numbers[:, m])
+        values, w = rows.numbers[is_there, m].astype(float), None if weights is None else weights[is_there]
+        if len(values) and (w is None or w.sum() > 0):
+            total += float(np.average((values - np.average(values, weights=w)) ** 2, weights=w))
+    for q, n in enumerate(rows.n_categories):
+        counts = np.bincount(rows.codes[:, q], weights=weights, minlength=n)[:n]
+        share = counts / max(counts.sum(), np.finfo(float).tiny)
+        total += float(rows.units[q] ** 2 * (1.0 - (share**2).sum()))
+    return total / max(rows.shape[1], 1)

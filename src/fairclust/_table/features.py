@@ -1,0 +1,413 @@
+"""A user's table → numbers and codes: which columns are categories, how much each column counts, what a gap is.
+
+By default every column counts the same, whatever its type: its total variance is 1. For a number that is dividing by
+its standard deviation; for a category with shares p_c, whose one-hot columns have the variance Σ p_c (1 − p_c), it is
+dividing by the root of that.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from .._people.columns import factorize, find_missing, listed, named_rows
+from .._typing import AnyArray, FloatArray, IntArray
+from ..errors import InvalidInputError, MissingExtraError
+from .coded import GAP, MOST_CATEGORIES, NEVER_SEEN, CodedRows, code_type
+
+FROM_DTYPE = "from_dtype"
+MISSING_VALUES = ("error", "observed", "own")
+_WORDS = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
+_MISSING = "missing"  # name of the category that gaps make up with missing_values="own"
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """How a table is read: the estimators' arguments of these names."""
+
+    categorical_features: Any = FROM_DTYPE
+    missing_values: str = "error"
+    feature_weights: Any = None
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the user asked for anything that only a table can give."""
+        asked = self.categorical_features
+        is_default = asked is None or (isinstance(asked, str) and asked == FROM_DTYPE)
+        return not is_default or self.missing_values != "error" or self.feature_weights is not None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as it came; what is read off it is read once."""
+
+    name: str
+    values: AnyArray
+    is_word: bool  # by its type
+    known_missing: AnyArray | None = None  # where the data frame knows already
+
+    @cached_property
+    def missing(self) -> AnyArray:
+        """Which values are missing."""
+        return find_missing(self.values) if self.known_missing is None else self.known_missing
+
+    @cached_property
+    def factorized(self) -> tuple[AnyArray, IntArray]:
+        """Sorted names of the values that are there, and the code of each of those."""
+        there = self.values[~self.missing] if self.missing.any() else self.values
+        return factorize(there, f"column {self.name!r}")
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """As numbers; NaN where a value is missing."""
+        values = self.values
+        if values.dtype.kind in "OUS":
+            values = np.full(len(self.values), np.nan)
+            try:
+                values[~self.missing] = self.values[~self.missing].astype(float)
+            except (TypeError, ValueError) as error:
+                raise InvalidInputError(
+                    f"column {self.name!r} of X holds something that is not a number ({error}). Name the column in "
+                    "categorical_features, or drop it."
+                ) from error
+        if values.dtype.kind == "c":
+            raise InvalidInputError(f"Complex data not supported: column {self.name!r} of X is complex.")
+        if np.isinf(values).any():
+            raise InvalidInputError(f"column {self.name!r} of X has infinite values. Replace or drop them.")
+        return values if values.dtype.kind == "f" else values.astype(float)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table as it came: named columns, and the kind of data frame that they were in."""
+
+    columns: tuple[Column, ...]
+    backend: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns[0].values)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __getitem__(self, place: int) -> Column:
+        return self.columns[place]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def without(self, names: Sequence[str]) -> Columns:
+        """All columns but these."""
+        return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
+
+
+def is_table(X: Any) -> bool:
+    """Whether this is a data frame."""
+    return isinstance(nw.from_native(X, pass_through=True), nw.DataFrame)
+
+
+def has_words(X: Any) -> bool:
+    """Whether this is a data frame with a column that is not numbers by its type."""
+    frame = nw.from_native(X, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and any(_is_word(frame[name]) for name in frame.columns)
+
+
+def read_columns(X: Any) -> Columns:
+    """Columns of a data frame or 2-D array."""
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        if not frame.columns or not len(frame):
+            raise InvalidInputError(f"X has shape {frame.shape}. Pass at least one row and one column.")
+        series = [frame[name] for name in frame.columns]
+        strange = [s.name for s in series if not _is_word(s) and not s.dtype.is_numeric() and s.dtype != nw.Object]
+        if strange:
+            raise InvalidInputError(
+                f"column {strange[0]!r} of X is of type {frame[strange[0]].dtype}, which is neither numbers nor words. "
+                "Turn it into one of them (a date into days, for example), or drop it."
+            )
+        columns = tuple(_column(s) for s in series)
+        return Columns(columns, str(frame.implementation.value))
+    array = np.asarray(X)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InvalidInputError(f"X has shape {array.shape}, but a table with rows and columns is needed.")
+    return Columns(tuple(Column(f"x{i}", array[:, i], is_word=False) for i in range(array.shape[1])))
+
+
+@dataclass(frozen=True)
+class Number:
+    """A numeric column: counted as (x − mean)·scale."""
+
+    name: str
+    mean: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Category:
+    """A categorical column: its categories, sorted; a category's coordinate is ``unit``."""
+
+    name: str
+    categories: AnyArray
+    unit: float
+    gaps_are_own: bool = False
+
+
+@dataclass(frozen=True)
+class Features:
+    """How the columns of a table are counted: what reads new rows as those of the fit were read.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns, in the table's order.
+    kinds : tuple of Number and Category, in the same order
+    allows_gaps : bool
+    dtype : str
+        "float32" or "float64".
+    backend : str or None
+        The kind of data frame that the fit was given.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Number | Category, ...]
+    allows_gaps: bool
+    dtype: str
+    backend: str | None
+
+    @property
+    def numbers(self) -> list[tuple[int, Number]]:
+        """Numeric columns and their places in the table."""
+        return [(i, kind) for i, kind in enumerate(self.kinds) if isinstance(kind, Number)]
+
+    @property
+    def categories(self) -> list[tuple[int, Category]]:
+        """Categorical columns and their places in the table."""
+        return [(i, kind) for i, kind in enumerate(self.kinds) if isinstance(kind, Category)]
+
+    def encode(self, columns: Columns) -> CodedRows:
+        """Rows as the kernels read them. The columns must be those of the fit, in their order."""
+        if not self.allows_gaps:
+            _refuse_gaps(columns)
+        n_categories = np.array([len(kind.categories) for _, kind in self.categories], dtype=np.int64)
+        X = np.empty((len(columns), len(self.numbers)), dtype=self.dtype)
+        for m, (i, number) in enumerate(self.numbers):
+            X[:, m] = (columns[i].numbers - number.mean) * number.scale
+        codes = np.empty((len(columns), len(self.categories)), dtype=code_type(n_categories))
+        for q, (i, category) in enumerate(self.categories):
+            codes[:, q] = _codes(columns[i], category)
+        gaps = bool(np.isnan(X).any()) or bool((codes == n_categories + GAP).any())
+        units = np.array([kind.unit for _, kind in self.categories], dtype=float)
+        return CodedRows(X, codes, n_categories, units, gaps)
+
+    def profiles(self, centers: FloatArray) -> dict[str, FloatArray]:
+        """Centres in the table's units: a column of means per number, a column of shares per category."""
+        rows_of = {i: centers[:, m] for m, (i, _) in enumerate(self.numbers)}
+        end = len(self.numbers)
+        found: dict[str, FloatArray] = {}
+        for i, category in self.categories:
+            end += len(category.categories)
+            rows_of[i] = centers[:, end - len(category.categories) : end]
+        for i, kind in enumerate(self.kinds):
+            if isinstance(kind, Number):
+                found[kind.name] = rows_of[i] / kind.scale + kind.mean if kind.scale else np.full(len(centers), np.nan)
+            else:
+                shares = rows_of[i] / kind.unit if kind.unit else np.full(rows_of[i].shape, np.nan)
+                found.update({f"{kind.name}={name}": shares[:, c] for c, name in enumerate(kind.categories.tolist())})
+        return found
+
+    def frame(self, columns: Mapping[str, FloatArray]) -> Any:
+        """A data frame of the kind that the fit was given; of pandas for arrays."""
+        backend = self.backend or "pandas"
+        try:
+            return nw.from_dict(dict(columns), backend=backend).to_native()  # type: ignore[arg-type]
+        except ImportError as error:
+            raise MissingExtraError(f"cluster_profiles_ needs {backend}. Install it: pip install {backend}") from error
+
+
+def learn_features(columns: Columns, options: FeatureOptions, weights: FloatArray | None = None) -> Features:
+    """Decide how each column counts, from the rows of a fit.
+
+    Parameters
+    ----------
+    columns : Columns
+    options : FeatureOptions
+    weights : ndarray of shape (n_rows,) or None
+        Sample weights: variances and shares are those of the weighted rows.
+    """
+    if options.missing_values not in MISSING_VALUES:
+        raise InvalidInputError(
+            f"missing_values={options.missing_values!r}, but 'error', 'observed' or 'own' is needed."
+        )
+    if options.missing_values == "error":
+        _refuse_gaps(columns)
+    chosen = choose_categorical(columns, options.categorical_features)
+    wanted = _weights(columns, options.feature_weights)
+    # Without categories nor weights, numbers count as they are, as for an array.
+    is_scaled = bool(chosen.any()) or options.feature_weights is not None
+    kinds: list[Number | Category] = []
+    for column, is_category, weight in zip(columns, chosen, wanted, strict=True):
+        if is_category:
+            kinds.append(_learn_category(column, weight, options.missing_values == "own", weights))
+        else:
+            kinds.append(_learn_number(column, weight, is_scaled, weights))
+    single = [column.values.dtype == np.float32 for column, word in zip(columns, chosen, strict=True) if not word]
+    dtype = "float32" if single and all(single) else "float64"
+    return Features(columns.names, tuple(kinds), options.missing_values != "error", dtype, columns.backend)
+
+
+def choose_categorical(columns: Columns, asked: Any) -> AnyArray:
+    """Which columns are categories: a mask, from "from_dtype", names, places or a mask."""
+    n = len(columns.names)
+    if asked is None:
+        chosen = np.zeros(n, dtype=bool)
+    elif isinstance(asked, str) and asked == FROM_DTYPE:
+        return np.array([column.is_word for column in columns])
+    elif isinstance(asked, str):
+        raise InvalidInputError(
+            f"categorical_features={asked!r}, but 'from_dtype', None, a list of names or places, or a mask is needed."
+        )
+    else:
+        wanted = list(asked)
+        if len(wanted) == n and all(isinstance(value, bool | np.bool_) for value in wanted):
+            chosen = np.array(wanted, dtype=bool)
+        else:
+            chosen = np.zeros(n, dtype=bool)
+            chosen[[_place(columns, value, "categorical_features") for value in wanted]] = True
+    words = [column.name for column, own in zip(columns, chosen, strict=True) if column.is_word and not own]
+    if words:
+        raise InvalidInputError(
+            f"column {words[0]!r} holds words, but categorical_features={asked!r} does not name it. Name it there, "
+            "leave categorical_features at 'from_dtype', or drop the column."
+        )
+    return chosen
+
+
+def _place(columns: Columns, value: Any, argument: str) -> int:
+    """The place of a column that is given by name or number."""
+    n = len(columns.names)
+    if isinstance(value, str):
+        if value not in columns.names:
+            raise InvalidInputError(f"{argument} names {value!r}, but the columns of X are {listed(columns.names)}.")
+        return columns.names.index(value)
+    if isinstance(value, int | np.integer) and value is not True and value is not False and -n <= value < n:
+        return int(value) % n
+    raise InvalidInputError(f"{argument} holds {value!r}, but names of columns or places below {n} are needed.")
+
+
+def _weights(columns: Columns, asked: Any) -> FloatArray:
+    """How much each column counts."""
+    n = len(columns.names)
+    if asked is None:
+        return np.ones(n)
+    result = np.ones(n)
+    if isinstance(asked, Mapping):
+        for key, value in asked.items():
+            result[_place(columns, key, "feature_weights")] = _weight(key, value)
+    else:
+        given = list(asked) if isinstance(asked, Sequence | np.ndarray) else []
+        if len(given) != n:
+            raise InvalidInputError(
+                f"feature_weights={asked!r}, but a dict {{column: weight}} or {n} numbers, one per column, is needed."
+            )
+        result[:] = [_weight(name, value) for name, value in zip(columns.names, given, strict=True)]
+    if not result.any():
+        raise InvalidInputError("feature_weights is 0 for every column. Leave at least one column in.")
+    return result
+
+
+def _weight(name: Any, value: Any) -> float:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not np.isfinite(float(value)) or value < 0:
+        raise InvalidInputError(f"feature_weights[{name!r}]={value!r}, but a number ≥ 0 is needed.")
+    return float(value)
+
+
+def _learn_number(column: Column, wanted: float, is_scaled: bool, weights: FloatArray | None) -> Number:
+    name, values = column.name, column.numbers
+    if not is_scaled:
+        return Number(name, 0.0, 1.0)
+    is_there = ~np.isnan(values)
+    if not is_there.any() or (weights is not None and not weights[is_there].any()):
+        return Number(name, 0.0, 0.0)
+    values, w = values[is_there], None if weights is None else weights[is_there]
+    mean = float(np.average(values, weights=w))
+    spread = float(np.sqrt(np.average((values - mean) ** 2, weights=w)))
+    # A spread that is rounding is none: a column of one value.
+    return Number(name, mean, float(np.sqrt(wanted)) / spread if spread > 1e-12 * abs(mean) else 0.0)
+
+
+def _learn_category(column: Column, wanted: float, gaps_are_own: bool, weights: FloatArray | None) -> Category:
+    name, missing, (names, codes) = column.name, column.missing, column.factorized
+    if len(names) > MOST_CATEGORIES:
+        raise InvalidInputError(
+            f"column {name!r} has {len(names)} different values, and at most {MOST_CATEGORIES} can be categories. "
+            "Leave it out, if it is a name or number of each row."
+        )
+    is_own = gaps_are_own and bool(missing.any())
+    counts = np.bincount(codes, None if weights is None else weights[~missing], minlength=len(names)).astype(float)
+    if is_own:
+        names = np.array([*names.tolist(), _name_of_gaps(names)], dtype=object)
+        counts = np.append(counts, missing.sum() if weights is None else weights[missing].sum())
+    shares = counts / max(counts.sum(), np.finfo(float).tiny)
+    variance = 1.0 - float((shares**2).sum()) if counts.sum() > 0 else 0.0
+    return Category(name, names, float(np.sqrt(wanted / variance)) if variance > 1e-12 else 0.0, is_own)
+
+
+def _name_of_gaps(names: AnyArray) -> str:
+    return _MISSING if _MISSING not in names.tolist() else f"({_MISSING})"
+
+
+def _codes(column: Column, category: Category) -> IntArray:
+    n = len(category.categories)
+    n_named = n - 1 if category.gaps_are_own else n
+    names, codes = column.factorized
+    code_of = {name: code for code, name in enumerate(category.categories.tolist()[:n_named])}
+    own = np.array([code_of.get(name, n + NEVER_SEEN) for name in names.tolist()], dtype=np.int64)[codes]
+    if not column.missing.any():
+        return own
+    result = np.full(len(column.values), n_named if category.gaps_are_own else n + GAP, dtype=np.int64)
+    result[~column.missing] = own
+    return result
+
+
+def _refuse_gaps(columns: Columns) -> None:
+    """Say how many cells are empty, and where."""
+    found = {column.name: np.flatnonzero(column.missing) for column in columns if column.missing.any()}
+    if not found:
+        return
+    total = sum(map(len, found.values()))
+    shown = [f"{len(rows)} in {name!r} ({named_rows(rows)})" for name, rows in list(found.items())[:3]]
+    more = f" and {len(found) - 3} more columns" if len(found) > 3 else ""
+    raise InvalidInputError(
+        f"X has {total} missing values (NaN or empty): {', '.join(shown)}{more}. Use missing_values='observed' to "
+        "count what is there, 'own' to make a category of its own of the gaps in categorical columns, or drop or "
+        "fill them first."
+    )
+
+
+def _is_word(series: nw.Series[Any]) -> bool:
+    if series.dtype == nw.Object:  # pandas: could be anything
+        return any(isinstance(value, str | bool) for value in series.to_list())
+    return series.dtype in _WORDS or isinstance(series.dtype, _WORDS)
+
+
+def _column(series: nw.Series[Any]) -> Column:
+    """Values as NumPy has them; a missing one is NaN in a column of numbers, None elsewhere."""
+    name, is_word = str(series.name), _is_word(series)
+    if series.dtype.is_numeric():
+        array = series.to_numpy()
+        return Column(name, array if array.dtype.kind in "fiu" else series.cast(nw.Float64).to_numpy(), is_word)
+    missing = series.is_null().to_numpy()
+    array = np.asarray(series.to_numpy())
+    if missing.any():
+        array = np.asarray(array, dtype=object).copy()
+        array[missing] = None
+    return Column(name, array, is_word, missing)

@@ -1,0 +1,147 @@
+"""Laws of tables: rows of numbers and categories cost what they cost in the one-hot matrix that they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import oracles
+from cases import TABLES, table_rows
+from fairclust._objectives import CodedKMeansObjective, KMeansObjective
+from fairclust._sweep.layout import build_layout
+from fairclust._sweep.memory import InMemorySweep
+from fairclust._sweep.question import State
+
+
+def sweep_of(n_rows, n_clusters=4, weighted=False, seed=0, n_threads=2):
+    rng = np.random.default_rng(seed)
+    layout = build_layout(rng.integers(3, size=n_rows).astype(np.int32), 3)
+    weights = rng.uniform(0, 2, n_rows) if weighted else None
+    return InMemorySweep(layout, n_clusters, weights, n_threads), rng.integers(n_clusters, size=n_rows).astype(np.int32)
+
+
+def close(rows):
+    return {"rtol": 1e-4, "atol": 1e-3} if rows.dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-9}
+
+
+def test_a_row_costs_what_it_costs_by_hand(each_kernel):
+    rows = table_rows(2, seed=0, n_numbers=1, n_categories=(2,))
+    rows.numbers[:] = [[1.0], [3.0]]
+    rows.codes[:] = [[0], [1]]
+    rows.units[:] = 2.0
+    made = CodedKMeansObjective(rows)
+    # In the matrix: (1, 2, 0) and (3, 0, 2); the centres are (0, 1, 1) and (3, 0, 2).
+    costs = made.costs(np.array([[0.0, 1.0, 1.0], [3.0, 0.0, 2.0]]))
+    np.testing.assert_allclose(costs, [[1 + 1 + 1, 4 + 4 + 4], [9 + 1 + 1, 0]], atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("rows", TABLES)
+def test_means_and_costs_are_those_of_the_matrix(each_kernel, rows, weighted):
+    sweep, labels = sweep_of(len(rows), weighted=weighted)
+    made, X = CodedKMeansObjective(rows), rows.matrix()
+    w = np.ones(len(rows)) if sweep.weights is None else sweep.weights
+    visited = X[sweep.layout.order]
+    means = made.parameters(sweep, labels, np.bincount(labels, weights=w, minlength=4))
+    np.testing.assert_allclose(means, oracles.observed_means(visited, labels, 4, w), **close(rows))
+    value = made.fill(sweep, means, labels)
+    costs = oracles.observed_costs(visited, means)
+    assert value == pytest.approx(w @ costs[np.arange(len(costs)), labels], rel=1e-5)
+    assert sweep.base_cost == pytest.approx(w @ costs.min(axis=1), rel=1e-5)
+    excess = np.concatenate([e[:, :n].T for e, n in zip(sweep.excess, sweep.layout.size, strict=True)])
+    np.testing.assert_allclose(excess, costs - costs.min(axis=1, keepdims=True), rtol=2e-4, atol=2e-3)
+
+
+@pytest.mark.parametrize("rows", TABLES)
+def test_soft_means_are_those_of_the_matrix(each_kernel, rows):
+    sweep, labels = sweep_of(len(rows), weighted=True)
+    made, state = CodedKMeansObjective(rows), State(0.3, np.random.default_rng(1).normal(size=(4, 3)))
+    made.fill(sweep, made.parameters(sweep, labels, np.ones(4)))
+    soft = sweep.soft_rows(state) * sweep.layout.to_user_order(sweep.weights)[:, None]
+    wanted = [oracles.observed_means(rows.matrix(), np.zeros(len(rows), int), 1, soft[:, k])[0] for k in range(4)]
+    np.testing.assert_allclose(made.soft_parameters(sweep, state, soft.sum(axis=0)), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", TABLES)
+def test_costs_do_not_depend_on_the_number_of_threads(rows):
+    answers = []
+    for n_threads in (1, 2, 5):
+        sweep, labels = sweep_of(len(rows), n_threads=n_threads)
+        made = CodedKMeansObjective(rows)
+        means = made.parameters(sweep, labels, np.ones(4))
+        answers.append((means, made.fill(sweep, means, labels), sweep.excess.copy()))
+    for other in answers[1:]:
+        for mine, first in zip(other, answers[0], strict=True):
+            np.testing.assert_array_equal(mine, first)
+
+
+class NoPenalty:
+    """Fairness that nobody asked for; counts the moves."""
+
+    def __init__(self, labels, cells, n_clusters):
+        self.masses = np.zeros((n_clusters, 3))
+        np.add.at(self.masses, (labels, cells), 1.0)
+        self.enter, self.leave = np.zeros_like(self.masses), np.zeros_like(self.masses)
+
+    def move(self, cell, source, destination):
+        self.masses[source, cell] -= 1
+        self.masses[destination, cell] += 1
+
+
+@pytest.mark.parametrize("rows", TABLES)
+def test_single_moves_lower_the_cost_until_none_does(each_kernel, rows):
+    rows = rows.take(np.arange(80))
+    sweep, labels = sweep_of(80)
+    made, penalty = CodedKMeansObjective(rows), NoPenalty(labels, sweep.layout.cells, 4)
+
+    def value(these):
+        return made.fill(sweep, made.parameters(sweep, these, np.ones(4)), these)
+
+    before = value(labels)
+    while made.improve(sweep, labels, penalty, 1e-5):
+        assert value(labels) < before
+        before = value(labels)
+    np.testing.assert_array_equal(penalty.masses.sum(axis=1), np.bincount(labels, minlength=4))
+    for p in range(0, 80, 7):
+        for k in range(4):
+            moved = labels.copy()
+            moved[p] = k
+            if np.bincount(moved, minlength=4).all():
+                assert value(moved) >= before - 1e-3
+
+
+def test_without_gaps_the_objective_is_kmeans(each_kernel):
+    rows = table_rows(500, seed=3)
+    sweep, labels = sweep_of(500)
+    X, sizes = rows.matrix(), np.bincount(labels, minlength=4).astype(float)
+    mine, matrix = CodedKMeansObjective(rows), KMeansObjective(X)
+    means = mine.parameters(sweep, labels, sizes)
+    np.testing.assert_allclose(means, matrix.parameters(sweep, labels, sizes), atol=1e-12)
+    assert mine.fill(sweep, means, labels) == pytest.approx(matrix.fill(sweep, means, labels), rel=1e-12)
+    other = means + 0.1
+    assert mine.movement(means, other) == pytest.approx(matrix.movement(means, other), rel=1e-9)
+    assert mine.lead(other, means, sizes) == pytest.approx(matrix.lead(other, means, sizes))
+    assert np.array_equal(mine.farthest(sweep, means, labels, 20), matrix.farthest(sweep, means, labels, 20))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_cost_and_sum_as_dense_ones(each_kernel, dtype, weighted):
+    sweep, labels = sweep_of(400, n_clusters=11, weighted=weighted)
+    X = sparse.random_array((400, 70), density=0.1, format="csr", dtype=dtype, rng=np.random.default_rng(0))
+    parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    w = np.ones(400) if sweep.weights is None else sweep.weights
+    visited = X.toarray()[sweep.layout.order].astype(float)
+    sums = each_kernel.sparse_sums(sweep.plan, *parts, labels, sweep.weights, 11, 70, 2)
+    np.testing.assert_allclose(sums, [(w * (labels == k)) @ visited for k in range(11)], atol=1e-5)
+    centers = np.ascontiguousarray(sums / 40, dtype=dtype)
+    squares = (X.toarray().astype(float) ** 2).sum(axis=1)
+    cheapest, labelled = each_kernel.sparse_distances(
+        sweep.plan, *parts, squares, centers, labels, sweep.weights, sweep.excess, 2
+    )
+    costs = oracles.point_costs(visited, centers)
+    assert cheapest == pytest.approx(w @ costs.min(axis=1), rel=1e-5)
+    assert labelled == pytest.approx(w @ costs[np.arange(400), labels], rel=1e-5)
+    excess = np.concatenate([e[:, :n].T for e, n in zip(sweep.excess, sweep.layout.size, strict=True)])
+    np.testing.assert_allclose(excess, costs - costs.min(axis=1, keepdims=True), rtol=2e-4, atol=1e-4)
