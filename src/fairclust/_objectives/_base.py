@@ -31,8 +31,8 @@ class Objective(Protocol):
         """F of the soft assignments behind ``answer`` (given at the old parameters), at the new parameters."""
         ...
 
-    def sampled(self, rows: IntArray) -> Objective:
-        """Return the same objective on some rows only."""
+    def sampled(self, rows: Any) -> Objective:
+        """Return the same objective on some rows only, as the sweep's ``sampled`` gives them."""
         ...
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._sweep.memory import InMemorySweep
@@ -41,7 +43,7 @@ class FixedObjective:
         """Cost of the assignments."""
         return answer.cost
 
-    def sampled(self, rows: IntArray) -> FixedObjective:
+    def sampled(self, rows: Any) -> FixedObjective:
         """The same on some rows only."""
         return FixedObjective(self._objective.sampled(rows), self._parameters)
 

@@ -54,6 +54,18 @@ class Medoids:
         return self.lower >= self.value
 
 
+@dataclass(frozen=True)
+class PricedCenters:
+    """Centres, and the sum of distances to them of the points that they were found for."""
+
+    centers: FloatArray
+    value: float
+
+    def are_at(self, centers: FloatArray) -> bool:
+        """Whether these are the same places."""
+        return np.array_equal(self.centers, centers)
+
+
 @dataclass
 class Effort:
     """Distances that medoid searches computed so far: one count for an objective and its samples."""
@@ -96,10 +108,11 @@ class KMedianObjective:
         self.effort = Effort() if effort is None else effort
         self._metric = METRICS[metric]
         self._variance = _mean_variance(X, weights)
+        # What is known of centres and labels is looked up by their values: arrays may be copied on the way.
         self._filled: FloatArray | None = None  # the centres that the point costs are distances to
         self._medoids: Medoids | None = None  # the last ones found,
         self._labels: IntArray | None = None  # and the labels they belong to
-        self._soft: tuple[FloatArray, float] | None = None  # the last soft centres, and F there
+        self._soft: PricedCenters | None = None  # the last soft centres
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Medoids, or medians, of the clusters: never worse than the centres of the last :meth:`fill`.
@@ -118,19 +131,20 @@ class KMedianObjective:
         if not is_late and not has_many_rows and np.array_equal(found.positions, old):
             found = self._search(sweep, labels, old, is_exact=True)
         # The labels of many rows would be one more array of that length.
-        self._medoids, self._labels = found, None if has_many_rows else labels
+        self._medoids, self._labels = found, None if has_many_rows else labels.copy()
         return found.centers
 
     def medoids(self, sweep: InMemorySweep, labels: IntArray) -> Medoids:
         """Medoids of these labels, exact unless that costs too many distances."""
-        if self._medoids is not None and self._labels is labels and self._medoids.is_exact:
+        if self._medoids is not None and self._medoids.is_exact and _share_changed(self._labels, labels) == 0.0:
             return self._medoids
         return self._search(sweep, labels, np.full(sweep.n_clusters, -1), is_exact=True)
 
     def anchors(self) -> IntArray | None:
         """Positions of the medoids that the point costs are distances to (−1: none), where they are known."""
-        is_filled = self._medoids is not None and self._filled is self._medoids.centers
-        return self._medoids.positions if self._medoids is not None and is_filled else None
+        if self._medoids is None or self._filled is None or not np.array_equal(self._filled, self._medoids.centers):
+            return None
+        return self._medoids.positions
 
     def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
         """Medoids, or medians, of all points weighted by the soft assignments."""
@@ -144,7 +158,7 @@ class KMedianObjective:
             start = np.array(self._filled[k : k + 1] if self._filled is not None else self.X[:1])
             centers[k], cost = self._soft_center(sweep, together, share, start)
             value += cost
-        self._soft = (centers, value)
+        self._soft = PricedCenters(centers.copy(), value)
         return centers
 
     def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
@@ -152,14 +166,14 @@ class KMedianObjective:
         sweep.base_cost, value = kernels.distances(
             sweep.plan, self._metric, self.X, parameters, labels, sweep.weights, sweep.excess, sweep.n_threads
         )
-        self._filled = parameters
+        self._filled = parameters.copy()
         return float(value)
 
     def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
         """Sum of distances to the new centres, as the search for them found it."""
         assert self._soft is not None
-        assert self._soft[0] is new
-        return min(self._soft[1], answer.cost)
+        assert self._soft.are_at(new)
+        return min(self._soft.value, answer.cost)
 
     def sampled(self, rows: IntArray) -> KMedianObjective:
         """K-median on some rows only; their medoids are rows of X all the same."""

@@ -122,8 +122,11 @@ class DataSweep(Sweep, Protocol):
         """Rows of the user's data, of points that the sweep knows by these positions."""
         ...
 
-    def sampled(self, step: int) -> tuple[DataSweep, IntArray]:
-        """A sample with the groups' own shares, of about every step-th point. Also its rows of X."""
+    def sampled(self, step: int) -> tuple[DataSweep, Any]:
+        """A sample with the groups' own shares, of about every step-th point; and its rows.
+
+        What rows are is between the sweep and its objectives: their numbers in X, or a record that holds them.
+        """
         ...
 
 

@@ -8,10 +8,10 @@ from operator import add
 import numpy as np
 
 from .._objectives import KMeansObjective, centers
-from .._objectives.kmedian import Effort, KMedianObjective, Medoids, weiszfeld
+from .._objectives.kmedian import Effort, KMedianObjective, Medoids, PricedCenters, weiszfeld
 from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
-from .streaming import BlockData, RuledLabels, StreamedSweep
+from .streaming import BlockData, RuledLabels, Sample, StreamedSweep
 from .tables import CandidateJob, Costs, MedianJob, NearJob, candidate_sums, median_tables, near_rows
 
 _CANDIDATES = 8  # rows near a cluster's median that may become its medoid
@@ -56,10 +56,9 @@ class StreamedKMeans:
         """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
         return centers.lead(at, own, sizes)
 
-    def sampled(self, rows: IntArray) -> KMeansObjective:
+    def sampled(self, rows: Sample) -> KMeansObjective:
         """K-means on the rows of a sample that the sweep has taken."""
-        sample = self._data.taken(rows)
-        return KMeansObjective(sample.X, sample.weights)
+        return KMeansObjective(rows.X, rows.weights)
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
@@ -81,7 +80,7 @@ class StreamedKMedian:
         self._data = data
         self.center = center
         self.effort = Effort() if effort is None else effort
-        self._own: tuple[FloatArray, float] | None = None  # the last centres, and the sum of distances to them
+        self._own: PricedCenters | None = None  # the last centres that were looked for
 
     def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
         """Medians, or medoids near them. An empty cluster's centre moves to a row that its own serves badly."""
@@ -90,8 +89,9 @@ class StreamedKMedian:
         if self.center == "medoid":
             medoids = self._search(sweep, labels, *found)
             place, value = medoids.centers, medoids.value
-        self._own = (_refilled(place, sweep, labels, sizes), value)
-        return self._own[0]
+        place = _refilled(place, sweep, labels, sizes)
+        self._own = PricedCenters(place.copy(), value)
+        return place
 
     def medoids(self, sweep: StreamedSweep, labels: RuledLabels) -> Medoids:
         """Medoids of these labels; their positions are rows of the data."""
@@ -106,18 +106,18 @@ class StreamedKMedian:
         raise AssertionError("medians of soft assignments need the rows in memory")
 
     def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
-        """Set the centres; what the labels cost at their own is known from the search for them."""
+        """Set the centres; what the labels cost at their own is known from the search for them, elsewhere by a pass."""
         sweep.costs = Costs(centers.EUCLIDEAN, parameters, sweep.n_cells)
         if labels is None:
             return 0.0
-        assert self._own is not None
-        assert self._own[0] is parameters
-        return self._own[1]
+        if self._own is not None and self._own.are_at(parameters):
+            return self._own.value
+        every = CandidateJob(labels.job, parameters, np.arange(len(parameters)))
+        return float(np.asarray(reduce(add, sweep.ask(candidate_sums, every))).sum())
 
-    def sampled(self, rows: IntArray) -> KMedianObjective:
+    def sampled(self, rows: Sample) -> KMedianObjective:
         """K-median on the rows of a sample that the sweep has taken."""
-        sample = self._data.taken(rows)
-        return KMedianObjective(sample.X, "euclidean", self.center, self.effort, sample.weights)
+        return KMedianObjective(rows.X, "euclidean", self.center, self.effort, rows.weights)
 
     def relaxed(self) -> StreamedKMedian | None:
         """K-median with geometric medians: medoids are found among the rows near them."""

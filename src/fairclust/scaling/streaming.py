@@ -170,10 +170,6 @@ class BlockData:
         self._samples[step] = replace(sample, weights=weights)
         return self._samples[step]
 
-    def taken(self, rows: IntArray) -> Sample:
-        """The sample that these are the rows of."""
-        return next(sample for sample in self._samples.values() if sample.positions is rows)
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -301,12 +297,12 @@ class StreamedSweep:
         self.labels: RuledLabels | None = None
         self._labels_to = labels_to
 
-    def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
-        """Every step-th row of each group, or fewer where there would be too many."""
+    def sampled(self, step: int) -> tuple[InMemorySweep, Sample]:
+        """Every step-th row of each cell, or fewer where there would be too many; and these rows."""
         sample = self.data.sample(coarsened(step, self.n_samples), self.n_clusters)
         layout = build_layout(sample.codes, self.n_cells)
         weights = None if sample.weights is None else layout.to_visiting_order(sample.weights)
-        return InMemorySweep(layout, self.n_clusters, weights, self.data.n_threads), sample.positions
+        return InMemorySweep(layout, self.n_clusters, weights, self.data.n_threads), sample
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − pull) by group."""
