@@ -40,7 +40,7 @@ browser:
 	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No Chromium, and it cannot be installed here: the browser tests are skipped."
 
-test: $(VENV)/.installed-test,lint browser   ## Lint, type-check and test (about 10 minutes at most)
+test: $(VENV)/.installed-test,lint,docs browser   ## Lint, type-check and test (about 10 minutes at most)
 	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -62,9 +62,13 @@ bench-full: $(VENV)/.installed-bench   ## All benchmarks (about 20 minutes); a p
 	-$(BIN)/python -m pip install -q -e '.[peers]'
 	$(BIN)/python -m benchmarks.run
 
+docs: $(VENV)/.installed-docs   ## The site in docs/_build/html; tutorials and gallery are run (about 2 minutes)
+	MPLBACKEND=agg $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 wheel: $(VENV)/.venv   ## A wheel for this platform in dist/; see docs/installing.md for others
 	$(BIN)/python -m pip install -q build
 	$(BIN)/python -m build --wheel --outdir dist .
 
 clean:           ## Remove everything that was made
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_* docs/api/generated docs/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,24 @@
+"""
+Exact proportions
+=================
+
+``max_fairness_error=0`` asks for counts that differ from the ideal by whole people only: every
+group's count in every cluster is the floor or the ceiling of ``cluster size · share``.
+"""
+
+import numpy as np
+
+from fairclust import FairKMeans, audit
+from fairclust.datasets import make_census_like
+
+data = make_census_like(3_000)
+X, sex = data.data, data.sensitive_features
+
+model = FairKMeans(6, max_fairness_error=0, random_state=0).fit(X, sensitive_features=sex)
+print(audit(model.labels_, sex))
+
+# %%
+# The ideal counts, and how far the real ones are from them: always less than one person.
+counts = audit(model.labels_, sex).counts
+ideal = model.cluster_sizes_[:, None] * model.target_proportions_
+np.abs(counts - ideal).max()
