@@ -8,11 +8,37 @@ import os
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ._typing import AnyArray, FloatArray
 from .errors import InvalidInputError
 
 DEFAULT_MAX_FAIRNESS_ERROR = 0.01
+
+
+def check_sparse(X: Any, name: str = "X") -> Any:
+    """Check that the arrays of a sparse matrix fit together, before anything reads them; other X come back as they are.
+
+    SciPy believes the arrays of a matrix that it made itself, so one that was changed later makes compiled code read
+    and write outside of them. The answer shares the arrays, and knows for itself whether they are sorted.
+    """
+    if not sparse.issparse(X):
+        return X
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            checked = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            checked.check_format(full_check=True)
+            return checked
+        if X.format == "coo":
+            return type(X)((X.data, X.coords), shape=X.shape)
+        if X.format == "dia":
+            return type(X)((X.data, X.offsets), shape=X.shape)
+        return check_sparse(X.tocsr(), name)
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise InvalidInputError(
+            f"{name} is a sparse matrix whose arrays do not fit together ({error}). Build it again from its entries, "
+            "for example with scipy.sparse.coo_array((values, (rows, columns)), shape=shape)."
+        ) from error
 
 
 def check_n_clusters(n_clusters: Any, n_samples: int) -> int:

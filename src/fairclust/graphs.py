@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from ._checks import check_sparse
 from ._typing import FloatArray, IntArray
 from .errors import InvalidInputError, MissingExtraError
 
@@ -99,7 +100,7 @@ def check_affinity(W: Any, argument: str = "X") -> Any:
     -------
     W : csr_array of shape (n_nodes, n_nodes), float32 or float64, without stored zeros
     """
-    W = sparse.csr_array(W)
+    W = sparse.csr_array(check_sparse(W, argument))
     if W.dtype not in (np.float32, np.float64):
         W = W.astype(np.float64)
     if W.shape[0] != W.shape[1]:

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
-from ._checks import check_choice
+from ._checks import check_choice, check_sparse
 from ._fairness.kl import KLFairness
 from ._fairness.overlap import OverlapFairness
 from ._people.attributes import Attribute, Options, Population, encode_people
@@ -584,11 +584,11 @@ def _weights(sample_weight: Any, n_samples: int, of: str) -> FloatArray:
 
 
 def _data(X: Any) -> Any:
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    return check_array(check_sparse(X), accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
 
 
 def _affinity(W: Any) -> Any:
-    W = check_array(W, accept_sparse="csr", dtype="numeric", input_name="W")
+    W = check_array(check_sparse(W, "W"), accept_sparse="csr", dtype="numeric", input_name="W")
     if W.shape[0] != W.shape[1]:
         raise InvalidInputError(f"W has shape {W.shape}, but one row and one column per point are needed.")
     if W.min() < 0:

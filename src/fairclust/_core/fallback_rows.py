@@ -1,4 +1,4 @@
-"""The kernels over coded and sparse rows in NumPy: the same functions over the same arrays as ``row_bindings.hpp``."""
+"""The kernels over coded and sparse rows in NumPy: the same functions over the same arrays as the compiled ones."""
 
 from __future__ import annotations
 

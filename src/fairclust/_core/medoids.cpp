@@ -46,6 +46,16 @@ struct Runner {
     }
 };
 
+// Pairs in the order of their first values, NaN last: an order even where there are NaN, as sorting needs.
+struct ByFirst {
+    template <class P> bool operator()(const P& a, const P& b) const {
+        if (a.first < b.first) return true;
+        if (b.first < a.first) return false;
+        const bool a_is_nan = a.first != a.first, b_is_nan = b.first != b.first;
+        return a_is_nan != b_is_nan ? b_is_nan : a.second < b.second;
+    }
+};
+
 template <class T>
 struct TileStore {
     std::vector<T> coordinates, weight, quota, radius;
@@ -172,7 +182,7 @@ private:
         }
         std::vector<std::pair<T, int32_t>> keys(end - begin);
         for (int64_t i = begin; i < end; ++i) keys[i - begin] = {row(i)[widest], members_[i]};
-        std::nth_element(keys.begin(), keys.begin() + (middle - begin), keys.end());
+        std::nth_element(keys.begin(), keys.begin() + (middle - begin), keys.end(), ByFirst());
         for (int64_t i = begin; i < end; ++i) members_[i] = keys[i - begin].second;
     }
 
@@ -339,7 +349,7 @@ private:
 
 public:
     static T weighted_median(std::vector<std::pair<T, double>>& values) {
-        std::sort(values.begin(), values.end());
+        std::sort(values.begin(), values.end(), ByFirst());
         double total = 0, sum = 0;
         for (const auto& [x, w] : values) total += w;
         for (size_t i = 0; i < values.size(); ++i) {
@@ -440,7 +450,7 @@ private:
         for (int64_t i = 0; i < n_; ++i) weight_sum += weight(i);
         for (int64_t m = 0; m < M_ && !run_.stopped; ++m) {
             for (int64_t i = 0; i < n_; ++i) sorted[i] = {row(i)[m], static_cast<int32_t>(i)};
-            std::sort(sorted.begin(), sorted.end());
+            std::sort(sorted.begin(), sorted.end(), ByFirst());
             const double base = static_cast<double>(sorted[0].first);
             double sum = 0;  // of w (x - base), then D of the first point; D changes by (weight below - above) per step
             for (int64_t i = 0; i < n_; ++i) sum += weight(sorted[i].second) * (static_cast<double>(sorted[i].first) - base);

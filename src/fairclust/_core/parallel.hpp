@@ -7,9 +7,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 namespace fairclust {
 
@@ -27,12 +30,13 @@ public:
         return *current();
     }
 
-    // Runs job(worker) on the caller (worker 0) and on n_threads - 1 others; returns when all are done. A second caller
-    // at the same time works alone.
+    // Runs job(worker) on the caller (worker 0) and on n_threads - 1 others (fewer where the system gives no more);
+    // returns when all are done. What any of them throws is thrown here, the first of several. A second caller at the
+    // same time works alone.
     void run(int n_threads, const std::function<void(int)>& job) {
         std::unique_lock<std::mutex> turn(busy_, std::try_to_lock);
         if (n_threads <= 1 || !turn.owns_lock()) return job(0);
-        while (n_workers_ < n_threads - 1) std::thread(&Pool::serve, this, ++n_workers_).detach();
+        n_threads = std::min(n_threads, 1 + hire(n_threads - 1));
         {
             std::lock_guard<std::mutex> lock(mutex_);
             job_ = &job;
@@ -41,14 +45,24 @@ public:
             round_.fetch_add(1);
         }
         wake_.notify_all();
-        job(0);
+        work(job, 0);
         while (pending_.load() > 0) std::this_thread::yield();
+        if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     }
 
 private:
     static Pool*& current() {
         static Pool* pool = nullptr;
         return pool;
+    }
+
+    // Starts threads until there are so many; returns how many there are.
+    int hire(int wanted) {
+        try {
+            for (; n_workers_ < wanted; ++n_workers_) std::thread(&Pool::serve, this, n_workers_ + 1).detach();
+        } catch (const std::system_error&) {
+        }
+        return n_workers_;
     }
 
     void serve(int worker) {
@@ -61,8 +75,18 @@ private:
                 seen = round_.load();
                 if (worker > n_wanted_) continue;
             }
-            (*job_)(worker);
+            work(*job_, worker);
             pending_.fetch_sub(1);
+        }
+    }
+
+    // An exception must not leave a thread (the process would end), nor the caller while others work on its job.
+    void work(const std::function<void(int)>& job, int worker) {
+        try {
+            job(worker);
+        } catch (...) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
         }
     }
 
@@ -77,12 +101,13 @@ private:
     std::atomic<uint64_t> round_{0};
     std::atomic<int> pending_{0};
     const std::function<void(int)>* job_ = nullptr;
+    std::exception_ptr failure_;
     int n_wanted_ = 0;
     int n_workers_ = 0;
 };
 
 // Runs work(chunk, worker) for every chunk. `interrupted` is asked by the calling thread about ten times a second; when
-// it answers true, chunks not yet begun are dropped and the function returns false.
+// it answers true, chunks not yet begun are dropped and the function returns false. So they are when a chunk throws.
 inline bool run_chunks(int64_t n_chunks, int n_threads, const std::function<void(int64_t, int)>& work,
                        const std::function<bool()>& interrupted) {
     std::atomic<int64_t> next{0};
@@ -93,7 +118,12 @@ inline bool run_chunks(int64_t n_chunks, int n_threads, const std::function<void
         for (;;) {
             const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
             if (chunk >= n_chunks || stop.load(std::memory_order_relaxed)) return;
-            work(chunk, worker);
+            try {
+                work(chunk, worker);
+            } catch (...) {
+                stop.store(true);
+                throw;
+            }
             if (worker != 0) continue;
             const auto now = std::chrono::steady_clock::now();
             if (now - asked < std::chrono::milliseconds(100)) continue;

@@ -115,7 +115,8 @@ class FairSpectral(Baseline):
         n_init = checks.check_count("n_init", self.n_init)
         n_neighbors = checks.check_count("n_neighbors", self.n_neighbors)
         X = validate_data(
-            self, X, dtype=[np.float64, np.float32], order="C", accept_sparse="csr" if is_graph else False,
+            self, checks.check_sparse(X), dtype=[np.float64, np.float32], order="C",
+            accept_sparse="csr" if is_graph else False,
             ensure_min_samples=2,
         )  # fmt: skip
         n_samples = X.shape[0]

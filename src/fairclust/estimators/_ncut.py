@@ -195,7 +195,8 @@ class FairNCut(FairClusterer):
             )
         # Affinities are checked below, with words for graphs.
         X = validate_data(
-            self, X, dtype=[np.float64, np.float32], order="C", accept_sparse="csr" if is_graph else False,
+            self, checks.check_sparse(X), dtype=[np.float64, np.float32], order="C",
+            accept_sparse="csr" if is_graph else False,
             ensure_min_samples=2, ensure_all_finite=not is_graph,
         )  # fmt: skip
         n_samples = X.shape[0]

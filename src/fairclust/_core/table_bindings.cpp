@@ -1,63 +1,73 @@
-// Python's door to the kernels over coded and sparse rows; included by bindings.cpp, whose arrays and chunks it uses.
-#pragma once
+// Python's door to the kernels over coded and sparse rows.
 
+#include "bindings.hpp"
+#include "moves.hpp"
 #include "rows.hpp"
 
 namespace fairclust {
 
 static TableKernelSet choose_table_kernels() {
 #ifdef FAIRCLUST_X86
-    const std::string isa = g_kernels.name;
+    const std::string isa = kernel_set().name;
     if (isa == "avx512") return table_kernels_avx512();
     if (isa == "avx2") return table_kernels_avx2();
 #endif
     return table_kernels_baseline();
 }
-static const TableKernelSet g_tables = choose_table_kernels();
+static const TableKernelSet& table_kernel_set() {
+    static const TableKernelSet chosen = choose_table_kernels();
+    return chosen;
+}
 
-template <class T> const TableKernels<T>& table_kernels();
-template <> const TableKernels<float>& table_kernels<float>() { return g_tables.f32; }
-template <> const TableKernels<double>& table_kernels<double>() { return g_tables.f64; }
+template <class T> static const TableKernels<T>& table_kernels();
+template <> const TableKernels<float>& table_kernels<float>() { return table_kernel_set().f32; }
+template <> const TableKernels<double>& table_kernels<double>() { return table_kernel_set().f64; }
 
 // Number of values per table row: one per cluster, and zeros up to whole vectors.
 template <class T> static int64_t table_width(int64_t n_clusters) {
-    const int64_t lanes = g_tables.lanes * static_cast<int64_t>(sizeof(float)) / static_cast<int64_t>(sizeof(T));
+    const int64_t lanes = table_kernel_set().lanes * static_cast<int64_t>(sizeof(float)) / static_cast<int64_t>(sizeof(T));
     return (n_clusters + lanes - 1) / lanes * lanes;
 }
 
-// (rows, clusters) -> (rows, width).
-template <class T> static std::vector<T> padded(const In<T, 2>& table, int64_t width) {
+// (rows, clusters) -> (rows, width), and so many rows of zeros.
+template <class T> static std::vector<T> padded(const In<T, 2>& table, int64_t width, int64_t n_more = 1) {
     const int64_t n_rows = table.shape(0), n_clusters = table.shape(1);
-    std::vector<T> result(std::max<int64_t>(n_rows, 1) * width, T(0));
+    std::vector<T> result((n_rows + n_more) * width, T(0));
     for (int64_t r = 0; r < n_rows; ++r)
         std::copy(table.data() + r * n_clusters, table.data() + (r + 1) * n_clusters, result.data() + r * width);
     return result;
 }
 
-// Runs work(i, worker) for i < n without the GIL.
-static void run_many(int64_t n, int n_threads, const std::function<void(int64_t, int)>& work) {
-    bool finished = false;
-    {
-        nb::gil_scoped_release nogil;
-        finished = run_chunks(n, n_threads, work, [] {
-            nb::gil_scoped_acquire gil;
-            return PyErr_CheckSignals() != 0;
-        });
+// Where the codes of each categorical feature begin, copied: what was checked stays so.
+template <class C> struct Features {
+    std::vector<int64_t> first;
+    Features(const In<int64_t, 1>& first_, const In<C, 2>& codes) : first(first_.data(), first_.data() + first_.size()) {
+        require(first.size() == codes.shape(1) + 1, "first", "needs one value more than codes has columns");
+        require(first.front() == 0 && is_rising(first.data(), first.size()) && first.back() <= kMostClusters, "first",
+                "must rise from 0");
+        require_aligned("codes", codes);
     }
-    if (!finished) throw nb::python_error();
-}
+    int64_t n_codes() const { return first.back(); }
+    int64_t size(int64_t q) const { return first[q + 1] - first[q]; }
+    // Place of a code among those of all features.
+    int64_t at(int64_t q, C code) const {
+        if (code >= size(q)) refuse("codes", "holds " + std::to_string(code) + " in column " + std::to_string(q) +
+                                                 ", which has " + std::to_string(size(q)) + " codes");
+        return first[q] + code;
+    }
+};
 
 // The positions of each cluster's points, in visiting order: sums by cluster need no partial tables, however wide they
 // are, and do not depend on the number of threads.
 struct Members {
     std::vector<int64_t> border;
     std::vector<int32_t> position;
-    Members(const In<int32_t, 1>& labels, int64_t n_clusters) : border(n_clusters + 1, 0), position(labels.shape(0)) {
+    Members(const Plan& plan, const In<int32_t, 1>& labels, int64_t n_clusters) : position(labels.shape(0)) {
+        require_clusters(n_clusters);
+        require_labels("labels", labels, plan.n_points(), n_clusters);
+        border.assign(n_clusters + 1, 0);
         const int64_t n = labels.shape(0);
-        for (int64_t i = 0; i < n; ++i) {
-            require(labels.data()[i] >= 0 && labels.data()[i] < n_clusters, "a label is not a cluster");
-            ++border[labels.data()[i] + 1];
-        }
+        for (int64_t i = 0; i < n; ++i) ++border[labels.data()[i] + 1];
         for (int64_t k = 0; k < n_clusters; ++k) border[k + 1] += border[k];
         std::vector<int64_t> next(border.begin(), border.end() - 1);
         for (int64_t i = 0; i < n; ++i) position[next[labels.data()[i]]++] = static_cast<int32_t>(i);
@@ -79,32 +89,47 @@ static nb::tuple costs_of(const Plan& plan, const Parts& parts) {
     return nb::make_tuple(sums[0], sums[1]);
 }
 
+static void require_points(const Plan& plan, int64_t n_clusters, const Labels& labels, const Weights& weights,
+                           const Out<float, 3>& excess, int n_threads) {
+    require_threads(n_threads);
+    require_clusters(n_clusters);
+    plan.require_weights(weights);
+    require_shape("excess", excess, {plan.n_blocks(), n_clusters, kBlock});
+    if (!labels) return;
+    require_labels("labels", *labels, plan.n_points(), n_clusters);
+    require_apart("excess", excess, "labels", *labels);
+}
+
 template <class T, class C>
 static nb::tuple coded_distances(const Plan& plan, In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<T, 2> centers,
                                  In<T, 2> tables, Labels labels, Weights weights, Out<float, 3> excess, int n_threads) {
-    const int64_t K = excess.shape(1), width = table_width<T>(K);
-    require(X.shape(0) == codes.shape(0) && centers.shape(0) == X.shape(1) && first.shape(0) == codes.shape(1) + 1 &&
-                static_cast<int64_t>(tables.shape(0)) == first.data()[codes.shape(1)] &&
-                static_cast<int64_t>(centers.shape(1)) == K && static_cast<int64_t>(tables.shape(1)) == K &&
-                excess.shape(0) == plan.start.shape(0) && excess.shape(2) == kBlock,
-            "coded_distances: shapes do not fit together");
-    const std::vector<T> own_centers = padded(centers, width), own_tables = padded(tables, width);
+    const int64_t K = excess.shape(1), M = X.shape(1), width = table_width<T>(K);
+    const Features<C> features(first, codes);
+    require_points(plan, K, labels, weights, excess, n_threads);
+    plan.require_rows(X);
+    require_shape("codes", codes, {static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(codes.shape(1))});
+    require_shape("centers", centers, {M, K});
+    require_shape("tables", tables, {features.n_codes(), K});
+    require_apart("excess", excess, "codes", codes);
+    // A look at every code's feature would take longer than the sums below: a wrong code finds a row of zeros.
+    const int64_t largest = largest_of(codes.data(), codes.size());
+    const std::vector<T> own_centers = padded(centers, width), own_tables = padded(tables, width, largest + 1);
     CodedArgs<T, C> args{};
     args.blocks = plan.blocks();
-    args.order = plan.order.data();
+    args.order = plan.order();
     args.X = X.data();
     args.codes = codes.data();
-    args.first = first.data();
+    args.first = features.first.data();
     args.centers = own_centers.data();
     args.tables = own_tables.data();
     args.labels = pointer(labels);
     args.weights = pointer(weights);
     args.excess = excess.data();
-    args.n_numbers = X.shape(1);
+    args.n_numbers = M;
     args.n_categories = codes.shape(1);
     args.n_clusters = K;
     args.width = width;
-    Scratch<T> scratch(n_threads, kBlock * width);
+    Scratch<T> scratch(plan.threads(n_threads), kBlock * width);
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
         run_coded<T>(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
@@ -117,19 +142,25 @@ template <class T, class C>
 static void coded_costs(In<int32_t, 1> rows, In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<double, 2> centers,
                         In<double, 2> scales, In<double, 2> tables, Out<double, 2> costs, int n_threads) {
     const int64_t K = costs.shape(1), M = X.shape(1), Q = codes.shape(1), n = rows.shape(0);
-    require(costs.shape(0) == rows.shape(0) && centers.shape(0) == X.shape(1) && scales.shape(0) == X.shape(1) &&
-                static_cast<int64_t>(centers.shape(1)) == K && static_cast<int64_t>(scales.shape(1)) == K &&
-                static_cast<int64_t>(tables.shape(1)) == K && first.shape(0) == codes.shape(1) + 1 &&
-                static_cast<int64_t>(tables.shape(0)) == first.data()[Q],
-            "coded_costs: shapes do not fit together");
+    const Features<C> features(first, codes);
+    require_threads(n_threads);
+    require_aligned("X", X);
+    require_aligned("rows", rows);
+    require_indices("rows", rows.data(), n, X.shape(0), "rows of X");
+    require_shape("codes", codes, {static_cast<int64_t>(X.shape(0)), Q});
+    require_shape("centers", centers, {M, K});
+    require_shape("scales", scales, {M, K});
+    require_shape("tables", tables, {features.n_codes(), K});
+    require_shape("costs", costs, {n, K});
+    require_apart("costs", costs, "rows", rows);
     constexpr int64_t kRows = 1024;
-    run_many((n + kRows - 1) / kRows, n_threads, [&](int64_t part, int) {
+    run((n + kRows - 1) / kRows, n_threads, [&](int64_t part, int) {
         for (int64_t i = part * kRows; i < std::min(n, (part + 1) * kRows); ++i) {
             double* out = costs.data() + i * K;
             const int64_t row = rows.data()[i];
             std::fill(out, out + K, 0.0);
             for (int64_t q = 0; q < Q; ++q) {
-                const double* table = tables.data() + (first.data()[q] + codes.data()[row * Q + q]) * K;
+                const double* table = tables.data() + features.at(q, codes.data()[row * Q + q]) * K;
                 for (int64_t k = 0; k < K; ++k) out[k] += table[k];
             }
             for (int64_t m = 0; m < M; ++m) {
@@ -146,14 +177,18 @@ static void coded_costs(In<int32_t, 1> rows, In<T, 2> X, In<C, 2> codes, In<int6
 template <class T, class C>
 static Table coded_sums(const Plan& plan, In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<int32_t, 1> labels,
                         Weights weights, int64_t n_clusters, int n_threads) {
-    const int64_t M = X.shape(1), Q = codes.shape(1), R = first.data()[Q], width = 2 * M + R;
-    require(labels.shape(0) == plan.order.shape(0), "coded_sums: one label per point is needed");
-    const Members members(labels, n_clusters);
+    const Features<C> features(first, codes);
+    const int64_t M = X.shape(1), Q = codes.shape(1), width = 2 * M + features.n_codes();
+    require_threads(n_threads);
+    plan.require_rows(X);
+    plan.require_weights(weights);
+    require_shape("codes", codes, {static_cast<int64_t>(X.shape(0)), Q});
+    const Members members(plan, labels, n_clusters);
     auto table = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(width)});
-    run_many(n_clusters, n_threads, [&](int64_t k, int) {
+    run(n_clusters, n_threads, [&](int64_t k, int) {
         double *sum = table.data() + k * width, *seen = sum + M, *count = seen + M;
         for (int64_t i = members.border[k]; i < members.border[k + 1]; ++i) {
-            const int64_t at = members.position[i], row = plan.order.data()[at];
+            const int64_t at = members.position[i], row = plan.order()[at];
             const double w = weights ? weights->data()[at] : 1.0;
             for (int64_t m = 0; m < M; ++m) {
                 const double x = static_cast<double>(X.data()[row * M + m]);
@@ -161,7 +196,7 @@ static Table coded_sums(const Plan& plan, In<T, 2> X, In<C, 2> codes, In<int64_t
                 sum[m] += is_there ? w * x : 0.0;
                 seen[m] += is_there ? w : 0.0;
             }
-            for (int64_t q = 0; q < Q; ++q) count[first.data()[q] + codes.data()[row * Q + q]] += w;
+            for (int64_t q = 0; q < Q; ++q) count[features.at(q, codes.data()[row * Q + q])] += w;
         }
     });
     return table;
@@ -176,14 +211,25 @@ static int64_t coded_moves(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<
                            Out<double, 2> sums, Out<double, 1> sizes, In<double, 2> enter, In<double, 2> leave,
                            double least, nb::callable moved) {
     const int64_t K = sums.shape(0), M = X.shape(1), Q = codes.shape(1), J = enter.shape(1), width = sums.shape(1);
-    require(width == 2 * M + first.data()[Q] && static_cast<int64_t>(squares.shape(0)) == Q,
-            "coded_moves: shapes do not fit together");
+    const int64_t n_found = positions.shape(0), n_rows = X.shape(0), n_labels = labels.shape(0);
+    const Features<C> features(first, codes);
+    require_aligned("X", X);
+    require_aligned("labels", labels);
+    require_shape("codes", codes, {n_rows, Q});
+    require_shape("squares", squares, {Q});
+    require_shape("rows", rows, {n_found});
+    require_shape("positions", positions, {n_found});
+    require_shape("cells", cells, {n_found});
+    require_shape("sums", sums, {K, 2 * M + features.n_codes()});
+    require_shape("sizes", sizes, {K});
+    require_shape("enter", enter, {K, J});
+    require_shape("leave", leave, {K, J});
     std::vector<double> seen(K * Q, 0.0), norm(K * Q, 0.0);  // people with a category; squared counts added up
     const auto recount = [&](int64_t k) {
         for (int64_t q = 0; q < Q; ++q) {
-            const double* count = sums.data() + k * width + 2 * M + first.data()[q];
+            const double* count = sums.data() + k * width + 2 * M + features.first[q];
             double n = 0, square = 0;
-            for (int64_t c = 0; c < first.data()[q + 1] - first.data()[q] - 2; ++c) {
+            for (int64_t c = 0; c < features.size(q) - 2; ++c) {
                 n += count[c];
                 square += count[c] * count[c];
             }
@@ -193,8 +239,9 @@ static int64_t coded_moves(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<
     };
     for (int64_t k = 0; k < K; ++k) recount(k);
     int64_t n_moves = 0;
-    for (size_t i = 0; i < positions.shape(0); ++i) {
-        const int64_t row = rows.data()[i], j = cells.data()[i], source = labels.data()[positions.data()[i]];
+    for (int64_t i = 0; i < n_found; ++i) {
+        const int64_t row = rows.data()[i], position = positions.data()[i], j = cells.data()[i];
+        const int64_t source = require_move(row, n_rows, position, n_labels, j, J, labels.data(), K);
         if (sizes.data()[source] <= 1) continue;
         double best = 0, stay = 0;
         int64_t destination = -1;
@@ -211,8 +258,8 @@ static int64_t coded_moves(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<
             for (int64_t q = 0; q < Q; ++q) {
                 const int64_t code = codes.data()[row * Q + q];
                 const double n = seen[k * Q + q];
-                if (code >= first.data()[q + 1] - first.data()[q] - 2 || n <= 0 || n + change <= 0) continue;
-                const double share = own[2 * M + first.data()[q] + code] / n;
+                if (code >= features.size(q) - 2 || n <= 0 || n + change <= 0) continue;
+                const double share = own[2 * M + features.first[q] + code] / n;
                 cost += squares.data()[q] * (1 - 2 * share + norm[k * Q + q] / (n * n)) * n / (n + change);
             }
             if (k == source) {
@@ -231,14 +278,14 @@ static int64_t coded_moves(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<
             out[M + m] -= 1, in[M + m] += 1;
         }
         for (int64_t q = 0; q < Q; ++q) {
-            const int64_t at = 2 * M + first.data()[q] + codes.data()[row * Q + q];
+            const int64_t at = 2 * M + features.at(q, codes.data()[row * Q + q]);
             out[at] -= 1, in[at] += 1;
         }
         recount(source);
         recount(destination);
         sizes.data()[source] -= 1;
         sizes.data()[destination] += 1;
-        labels.data()[positions.data()[i]] = static_cast<int32_t>(destination);
+        labels.data()[position] = static_cast<int32_t>(destination);
         moved(j, source, destination);
         ++n_moves;
     }
@@ -246,14 +293,29 @@ static int64_t coded_moves(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<
 }
 
 template <class T>
+static void require_entries(const Plan& plan, const In<int64_t, 1>& begin, const In<int32_t, 1>& columns,
+                            const In<T, 1>& values, int64_t n_features) {
+    const int64_t n_rows = static_cast<int64_t>(begin.shape(0)) - 1, n_entries = columns.shape(0);
+    require_aligned("begin", begin);
+    require_aligned("columns", columns);
+    require(n_rows >= plan.n_rows() && n_rows >= 0, "begin", "has fewer rows than the plan visits");
+    require(begin.data()[0] == 0 && begin.data()[n_rows] == n_entries && is_rising(begin.data(), n_rows + 1), "begin",
+            "must rise from 0 to the number of entries");
+    require_shape("values", values, {n_entries});
+    require_indices("columns", columns.data(), n_entries, n_features, "features");
+}
+
+template <class T>
 static nb::tuple sparse_distances(const Plan& plan, In<int64_t, 1> begin, In<int32_t, 1> columns, In<T, 1> values,
                                   In<double, 1> squares, In<T, 2> centers, Labels labels, Weights weights,
                                   Out<float, 3> excess, int n_threads) {
     const int64_t K = centers.shape(0), D = centers.shape(1), width = table_width<T>(K);
-    require(begin.shape(0) == squares.shape(0) + 1 && columns.shape(0) == values.shape(0) &&
-                static_cast<int64_t>(excess.shape(1)) == K && excess.shape(0) == plan.start.shape(0) &&
-                excess.shape(2) == kBlock,
-            "sparse_distances: shapes do not fit together");
+    require_points(plan, K, labels, weights, excess, n_threads);
+    require_entries(plan, begin, columns, values, D);
+    require_aligned("centers", centers);
+    require_shape("squares", squares, {static_cast<int64_t>(begin.shape(0)) - 1});
+    require_apart("excess", excess, "begin", begin);
+    require_apart("excess", excess, "columns", columns);
     std::vector<T> table(std::max<int64_t>(D, 1) * width, T(0)), base(width, T(0));
     for (int64_t k = 0; k < K; ++k) {
         double square = 0;
@@ -262,14 +324,14 @@ static nb::tuple sparse_distances(const Plan& plan, In<int64_t, 1> begin, In<int
         base[k] = static_cast<T>(square);
     }
     constexpr int64_t kColumns = 512;  // turned a piece at a time: a piece of the table stays in the cache
-    run_many((D + kColumns - 1) / kColumns, n_threads, [&](int64_t part, int) {
+    run((D + kColumns - 1) / kColumns, n_threads, [&](int64_t part, int) {
         for (int64_t k = 0; k < K; ++k)
             for (int64_t d = part * kColumns; d < std::min(D, (part + 1) * kColumns); ++d)
                 table[d * width + k] = -2 * centers.data()[k * D + d];
     });
     SparseArgs<T> args{};
     args.blocks = plan.blocks();
-    args.order = plan.order.data();
+    args.order = plan.order();
     args.begin = begin.data();
     args.columns = columns.data();
     args.values = values.data();
@@ -281,7 +343,7 @@ static nb::tuple sparse_distances(const Plan& plan, In<int64_t, 1> begin, In<int
     args.excess = excess.data();
     args.n_clusters = K;
     args.width = width;
-    Scratch<T> scratch(n_threads, kBlock * width);
+    Scratch<T> scratch(plan.threads(n_threads), kBlock * width);
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
         table_kernels<T>().sparse(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
@@ -292,13 +354,16 @@ static nb::tuple sparse_distances(const Plan& plan, In<int64_t, 1> begin, In<int
 template <class T>
 static Table sparse_sums(const Plan& plan, In<int64_t, 1> begin, In<int32_t, 1> columns, In<T, 1> values,
                          In<int32_t, 1> labels, Weights weights, int64_t n_clusters, int64_t n_features, int n_threads) {
-    require(labels.shape(0) == plan.order.shape(0), "sparse_sums: one label per point is needed");
-    const Members members(labels, n_clusters);
+    require_threads(n_threads);
+    require(n_features >= 0 && n_features <= kMostClusters, "n_features", "must be from 0 to below 2^31");
+    require_entries(plan, begin, columns, values, n_features);
+    plan.require_weights(weights);
+    const Members members(plan, labels, n_clusters);
     auto table = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(n_features)});
-    run_many(n_clusters, n_threads, [&](int64_t k, int) {
+    run(n_clusters, n_threads, [&](int64_t k, int) {
         double* sum = table.data() + k * n_features;
         for (int64_t i = members.border[k]; i < members.border[k + 1]; ++i) {
-            const int64_t at = members.position[i], row = plan.order.data()[at];
+            const int64_t at = members.position[i], row = plan.order()[at];
             const double w = weights ? weights->data()[at] : 1.0;
             for (int64_t e = begin.data()[row]; e < begin.data()[row + 1]; ++e)
                 sum[columns.data()[e]] += w * static_cast<double>(values.data()[e]);
@@ -331,7 +396,7 @@ template <class T> static void define_sparse(nb::module_& m) {
           "n_features"_a, "n_threads"_a);
 }
 
-static void define_row_kernels(nb::module_& m) {
+void define_tables(nb::module_& m) {
     define_coded<float, uint8_t>(m);
     define_coded<float, uint16_t>(m);
     define_coded<double, uint8_t>(m);

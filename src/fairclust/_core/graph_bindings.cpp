@@ -1,6 +1,6 @@
-// Python's door to the graph kernels. Included by bindings.cpp, whose helpers it uses.
-#pragma once
+// Python's door to the graph kernels.
 
+#include "bindings.hpp"
 #include "graph.hpp"
 
 namespace fairclust {
@@ -11,17 +11,21 @@ constexpr int64_t kNodesPerChunk = 4096;  // fixed, so that sums do not depend o
 // The arrays of a graph, with the checks that keep the kernels inside them.
 template <class T>
 static Graph<T> as_graph(const In<int64_t, 1>& indptr, const In<int32_t, 1>& indices, const In<T, 1>& data) {
-    const int64_t n = static_cast<int64_t>(indptr.shape(0)) - 1;
-    require(n >= 0 && indptr.data()[n] == static_cast<int64_t>(indices.shape(0)) && indices.shape(0) == data.shape(0),
-            "indptr, indices and data do not fit together");
+    const int64_t n = static_cast<int64_t>(indptr.shape(0)) - 1, n_links = static_cast<int64_t>(indices.shape(0));
+    require_aligned("indptr", indptr);
+    require_aligned("indices", indices);
+    require(n >= 0 && n <= kMostPoints, "indptr", "needs one value more than there are nodes");
+    require(indptr.data()[0] == 0 && indptr.data()[n] == n_links && is_rising(indptr.data(), n + 1), "indptr",
+            "must rise from 0 to the number of links");
+    require_shape("data", data, {n_links});
+    require_indices("indices", indices.data(), indices.size(), n, "nodes");
     return {n, indptr.data(), indices.data(), data.data()};
 }
 
-static void check_assignments(int64_t n_nodes, int64_t K, const Labels& labels, const Soft& soft) {
-    require(labels.has_value() != soft.has_value(), "either labels or soft assignments are needed");
-    require(labels ? static_cast<int64_t>(labels->shape(0)) == n_nodes
-                   : static_cast<int64_t>(soft->shape(0)) == n_nodes && static_cast<int64_t>(soft->shape(1)) == K,
-            "one assignment per node is needed");
+static void require_assignments(int64_t n_nodes, int64_t K, const Labels& labels, const Soft& soft) {
+    require(labels.has_value() != soft.has_value(), "labels", "or soft assignments are needed, and not both");
+    if (labels) require_labels("labels", *labels, n_nodes, K);
+    if (soft) require_shape("soft", *soft, {n_nodes, K});
 }
 
 template <class T>
@@ -30,16 +34,20 @@ static double link_costs_py(const Plan& plan, In<int64_t, 1> indptr, In<int32_t,
                             In<double, 1> ratio, double sigma, Out<float, 3> excess, int n_threads) {
     const Graph<T> graph = as_graph<T>(indptr, indices, data);
     const int64_t K = inverse_volume.shape(0);
-    check_assignments(graph.n_nodes, K, labels, soft);
-    require(excess.shape(0) == plan.start.shape(0) && static_cast<int64_t>(excess.shape(1)) == K &&
-                excess.shape(2) == kBlock && ratio.shape(0) == inverse_volume.shape(0) &&
-                static_cast<int64_t>(plan.order.shape(0)) == graph.n_nodes &&
-                static_cast<int64_t>(degree.shape(0)) == graph.n_nodes,
-            "link_costs: shapes do not fit together");
-    Scratch<double> scratch(n_threads, K);
+    require_threads(n_threads);
+    require_assignments(graph.n_nodes, K, labels, soft);
+    require(plan.n_points() == graph.n_nodes && plan.n_rows() <= graph.n_nodes, "plan", "must visit every node");
+    require_shape("degree", degree, {graph.n_nodes});
+    require_shape("inverse_volume", inverse_volume, {K});
+    require_shape("ratio", ratio, {K});
+    require_shape("excess", excess, {plan.n_blocks(), K, kBlock});
+    require_apart("excess", excess, "indptr", indptr);
+    require_apart("excess", excess, "indices", indices);
+    if (labels) require_apart("excess", excess, "labels", *labels);
+    Scratch<double> scratch(plan.threads(n_threads), K);
     Parts parts(plan, 1);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        link_costs(graph, plan.blocks(), plan.order.data(), degree.data(), pointer(labels), pointer(soft),
+        link_costs(graph, plan.blocks(), plan.order(), degree.data(), pointer(labels), pointer(soft),
                    inverse_volume.data(), ratio.data(), sigma, K, plan.begin(c), plan.end(c), scratch.of(worker),
                    excess.data(), parts.of(c));
     });
@@ -52,29 +60,18 @@ template <class T>
 static Table associations_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T, 1> data, In<double, 1> degree,
                              Labels labels, Soft soft, int64_t K, int n_threads) {
     const Graph<T> graph = as_graph<T>(indptr, indices, data);
-    check_assignments(graph.n_nodes, K, labels, soft);
+    require_threads(n_threads);
+    require_clusters(K);
+    require_assignments(graph.n_nodes, K, labels, soft);
+    require_shape("degree", degree, {graph.n_nodes});
     const int64_t n_chunks = (graph.n_nodes + kNodesPerChunk - 1) / kNodesPerChunk;
-    std::vector<double> parts(n_chunks * 3 * K, 0.0);
-    Scratch<double> scratch(n_threads, K);
-    bool finished = false;
-    {
-        nb::gil_scoped_release nogil;
-        finished = run_chunks(
-            n_chunks, n_threads,
-            [&](int64_t c, int worker) {
-                associations(graph, degree.data(), pointer(labels), pointer(soft), K, c * kNodesPerChunk,
-                             std::min(graph.n_nodes, (c + 1) * kNodesPerChunk), scratch.of(worker), &parts[c * 3 * K]);
-            },
-            [] {
-                nb::gil_scoped_acquire gil;
-                return PyErr_CheckSignals() != 0;
-            });
-    }
-    if (!finished) throw nb::python_error();
-    auto sums = new_table({3, static_cast<size_t>(K)});
-    for (int64_t c = 0; c < n_chunks; ++c)
-        for (int64_t i = 0; i < 3 * K; ++i) sums.data()[i] += parts[c * 3 * K + i];
-    return sums;
+    Parts parts(n_chunks, 3 * K);
+    Scratch<double> scratch(static_cast<int>(std::min<int64_t>(n_threads, n_chunks)), K);
+    run(n_chunks, n_threads, [&](int64_t c, int worker) {
+        associations(graph, degree.data(), pointer(labels), pointer(soft), K, c * kNodesPerChunk,
+                     std::min(graph.n_nodes, (c + 1) * kNodesPerChunk), scratch.of(worker), parts.of(c));
+    });
+    return parts.sum(3, K);
 }
 
 template <class T>
@@ -83,21 +80,41 @@ static nb::tuple move_nodes_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In
                                In<double, 2> target, In<double, 2> weight, In<int64_t, 1> first, In<uint8_t, 1> overlaps,
                                In<int32_t, 1> order, int64_t max_passes, double least, Out<int32_t, 1> labels) {
     const Graph<T> graph = as_graph<T>(indptr, indices, data);
-    const size_t n = graph.n_nodes, J = membership.shape(1);
-    require(codes.has_value() != node_masses.has_value(), "either codes or node_masses are needed");
-    require(order.shape(0) == n && labels.shape(0) == n && degree.shape(0) == n && target.shape(1) == J &&
-                target.shape(0) == weight.shape(0) && first.shape(0) == weight.shape(1) + 1 &&
-                overlaps.shape(0) == weight.shape(1) && static_cast<size_t>(first(weight.shape(1))) == J &&
-                (codes ? codes->shape(0) == n : node_masses->shape(0) == n && node_masses->shape(1) == J),
-            "move_nodes: shapes do not fit together");
-    const Fairness fair{static_cast<int64_t>(weight.shape(0)), static_cast<int64_t>(J),
-                        static_cast<int64_t>(weight.shape(1)), target.data(), weight.data(), first.data(),
-                        overlaps.data()};
+    const int64_t n = graph.n_nodes, C = membership.shape(0), J = membership.shape(1), K = weight.shape(0),
+                  A = weight.shape(1);
+    require_aligned("membership", membership);
+    require_aligned("weight", weight);
+    require(codes.has_value() != node_masses.has_value(), "codes", "or node_masses are needed, and not both");
+    require_shape("degree", degree, {n});
+    require_shape("order", order, {n});
+    require_indices("order", order.data(), n, n, "nodes");
+    require_clusters(K);
+    require_labels("labels", labels, n, K);
+    if (codes) {
+        require_shape("codes", *codes, {n});
+        require_indices("codes", codes->data(), n, C, "rows of membership");
+        require_apart("labels", labels, "codes", *codes);
+    }
+    if (node_masses) require_shape("node_masses", *node_masses, {n, J});
+    require_shape("target", target, {K, J});
+    require_shape("first", first, {A + 1});
+    require(first.data()[0] == 0 && first.data()[A] == J && is_rising(first.data(), A + 1), "first",
+            "must rise from 0 to the number of columns");
+    require_shape("overlaps", overlaps, {A});
+    for (int64_t a = 0; a < A; ++a)
+        require(overlaps.data()[a] <= (first.data()[a + 1] > first.data()[a]), "overlaps",
+                "must be 0, or 1 where a part has columns");
+    require_apart("labels", labels, "indptr", indptr);
+    require_apart("labels", labels, "indices", indices);
+    require_apart("labels", labels, "order", order);
+    require_apart("labels", labels, "first", first);
+    require_apart("labels", labels, "overlaps", overlaps);
+    const Fairness fair{K, J, A, target.data(), weight.data(), first.data(), overlaps.data()};
     int64_t n_moved = 0, n_passes = 0;
     {
         nb::gil_scoped_release nogil;
-        Mover<T> mover(graph, degree.data(), pointer(codes), pointer(node_masses), membership.data(),
-                       static_cast<int64_t>(membership.shape(0)), fair, labels.data());
+        Mover<T> mover(graph, degree.data(), pointer(codes), pointer(node_masses), membership.data(), C, fair,
+                       labels.data());
         n_passes = mover.run(order.data(), max_passes, least);
         n_moved = mover.n_moved;
     }
@@ -108,9 +125,12 @@ template <class T>
 static int64_t match_nodes_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T, 1> data, In<double, 1> degree,
                               Labels labels, In<int32_t, 1> order, double heaviest, Out<int32_t, 1> parent) {
     const Graph<T> graph = as_graph<T>(indptr, indices, data);
-    const size_t n = graph.n_nodes;
-    require(degree.shape(0) == n && order.shape(0) == n && parent.shape(0) == n && (!labels || labels->shape(0) == n),
-            "match_nodes: shapes do not fit together");
+    const int64_t n = graph.n_nodes;
+    require_shape("degree", degree, {n});
+    require_shape("order", order, {n});
+    require(is_permutation(order.data(), n), "order", "must name every node once");
+    require_shape("parent", parent, {n});
+    if (labels) require_shape("labels", *labels, {n});
     nb::gil_scoped_release nogil;
     return match_nodes(graph, degree.data(), pointer(labels), order.data(), heaviest, parent.data());
 }
@@ -126,7 +146,9 @@ template <class T>
 static nb::tuple contract_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T, 1> data, In<int32_t, 1> parent,
                              int64_t n_parents) {
     const Graph<T> graph = as_graph<T>(indptr, indices, data);
-    require(static_cast<int64_t>(parent.shape(0)) == graph.n_nodes, "contract: one parent per node is needed");
+    require_shape("parent", parent, {graph.n_nodes});
+    require(n_parents >= 0 && n_parents <= graph.n_nodes, "n_parents", "must be at most the number of nodes");
+    require_indices("parent", parent.data(), parent.size(), n_parents, "parents");
     std::vector<int64_t> new_indptr;
     std::vector<int32_t> new_indices;
     std::vector<T> new_data;
@@ -138,7 +160,7 @@ static nb::tuple contract_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T
                           hand_over(std::move(new_data)));
 }
 
-template <class T> static void define_graph(nb::module_& m) {
+template <class T> static void define(nb::module_& m) {
     m.def("link_costs", &link_costs_py<T>, "plan"_a, "indptr"_a.noconvert(), "indices"_a.noconvert(),
           "data"_a.noconvert(), "degree"_a.noconvert(), "labels"_a.none().noconvert(), "soft"_a.none().noconvert(),
           "inverse_volume"_a.noconvert(), "ratio"_a.noconvert(), "sigma"_a, "excess"_a.noconvert(), "n_threads"_a);
@@ -154,6 +176,11 @@ template <class T> static void define_graph(nb::module_& m) {
           "parent"_a.noconvert());
     m.def("contract", &contract_py<T>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
           "parent"_a.noconvert(), "n_parents"_a);
+}
+
+void define_graph(nb::module_& m) {
+    define<float>(m);
+    define<double>(m);
 }
 
 }  // namespace fairclust

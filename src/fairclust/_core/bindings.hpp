@@ -1,0 +1,212 @@
+// Python's door to the kernels, the part that all families share: arrays and their checks, the plan of the points, and
+// the tables that chunks fill and that are added in chunk order. fairclust/_core/__init__.py says what each kernel does.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checks.hpp"
+#include "kernels.hpp"
+#include "medoids.hpp"
+#include "parallel.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace fairclust {
+
+template <class T, int N>
+using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T> using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // stored by row or by feature
+using Table = nb::ndarray<nb::numpy, double>;
+using Labels = std::optional<In<int32_t, 1>>;
+using Weights = std::optional<In<double, 1>>;
+using Counts = std::optional<In<int64_t, 1>>;
+
+// The fastest kernels that this machine (or FAIRCLUST_ISA) allows, chosen once.
+const KernelSet& kernel_set();
+const MedoidKernels& medoid_kernels();
+
+// Each family's functions.
+void define_rows(nb::module_& m);
+void define_tables(nb::module_& m);
+void define_medoids(nb::module_& m);
+void define_graph(nb::module_& m);
+
+// A table of zeros that Python will own.
+inline Table new_table(std::initializer_list<size_t> shape) {
+    size_t size = 1;
+    for (size_t n : shape) size *= n;
+    auto* data = new double[std::max<size_t>(size, 1)]();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    return Table(data, shape, owner);
+}
+
+template <class A> auto* pointer(const std::optional<A>& array) { return array ? array->data() : nullptr; }
+
+// --- Checks -----------------------------------------------------------------------------------------------------------
+
+constexpr int64_t kMostClusters = INT32_MAX;
+constexpr int64_t kMostPoints = INT32_MAX;  // the visiting order holds int32
+constexpr int64_t kMostSteps = int64_t(1) << 62;
+
+template <class A> bool has_shape(const A& array, std::initializer_list<int64_t> shape) {
+    size_t axis = 0;
+    for (int64_t n : shape)
+        if (static_cast<int64_t>(array.shape(axis++)) != n) return false;
+    return true;
+}
+
+template <class A> void require_aligned(const char* argument, const A& array) {
+    require(reinterpret_cast<uintptr_t>(array.data()) % sizeof(typename A::Scalar) == 0, argument,
+            "must be aligned: pass a copy");
+}
+
+template <class A> void require_shape(const char* argument, const A& array, std::initializer_list<int64_t> shape) {
+    require_aligned(argument, array);
+    if (has_shape(array, shape)) return;
+    std::string found, wanted;
+    size_t axis = 0;
+    for (int64_t n : shape) {
+        found += (axis ? ", " : "") + std::to_string(array.shape(axis));
+        wanted += (axis ? ", " : "") + std::to_string(n);
+        ++axis;
+    }
+    refuse(argument, "has shape (" + found + "), but (" + wanted + ") is needed");
+}
+
+// What is written must not be what is indexed by: its values were seen before.
+template <class A, class B>
+void require_apart(const char* written, const A& out, const char* read, const B& in) {
+    const auto begin = [](const auto& array) { return reinterpret_cast<uintptr_t>(array.data()); };
+    const auto end = [&](const auto& array) { return begin(array) + array.nbytes(); };
+    if (begin(out) < end(in) && begin(in) < end(out)) refuse(written, std::string("shares its memory with ") + read);
+}
+
+template <class A>
+void require_labels(const char* argument, const A& labels, int64_t n_points, int64_t n_clusters) {
+    require_shape(argument, labels, {n_points});
+    require_indices(argument, labels.data(), labels.size(), n_clusters, "clusters");
+}
+
+inline void require_threads(int n_threads) { require(n_threads >= 1, "n_threads", "must be at least 1"); }
+inline void require_clusters(int64_t n_clusters) {
+    require(n_clusters >= 1 && n_clusters <= kMostClusters, "n_clusters", "must be at least 1 and below 2^31");
+}
+inline void require_metric(int metric, int lowest) {
+    require(metric >= lowest && metric <= kManhattan, "metric", "must be 0, 1 or 2 (medoids: 1 or 2)");
+}
+
+// 0: X is stored row by row; else feature by feature, so many values apart.
+template <class T> int64_t feature_stride(const Rows<T>& X) {
+    const bool by_row = (X.shape(1) <= 1 || X.stride(1) == 1) && X.stride(0) == static_cast<int64_t>(X.shape(1));
+    require(by_row || ((X.shape(0) <= 1 || X.stride(0) == 1) && X.stride(1) != 0), "X",
+            "must be stored row by row or feature by feature");
+    return by_row ? 0 : X.stride(1);
+}
+
+// --- Points -----------------------------------------------------------------------------------------------------------
+
+// Where the points lie: blocks, the chunk borders (in blocks), and each chunk's cell. Mirrors fairclust/_sweep/layout.py.
+// The arrays are copied, so that what was checked here stays so.
+class Plan {
+public:
+    Plan(const In<int32_t, 1>& order, const In<int64_t, 1>& start, const In<int32_t, 1>& size,
+         const In<int64_t, 1>& chunk, const In<int32_t, 1>& chunk_cell);
+
+    int64_t n_points() const { return static_cast<int64_t>(order_.size()); }
+    int64_t n_rows() const { return n_rows_; }  // that X must have at least
+    int64_t n_cells() const { return n_cells_; }  // that a table must have at least
+    int64_t n_blocks() const { return static_cast<int64_t>(start_.size()); }
+    int64_t n_chunks() const { return static_cast<int64_t>(chunk_cell_.size()); }
+    int64_t begin(int64_t c) const { return chunk_[c]; }
+    int64_t end(int64_t c) const { return chunk_[c + 1]; }
+    int64_t first_point(int64_t c) const { return start_[begin(c)]; }
+    int64_t last_point(int64_t c) const { return start_[end(c) - 1] + size_[end(c) - 1]; }  // one past it
+    int64_t cell(int64_t c) const { return chunk_cell_[c]; }
+    const int32_t* order() const { return order_.data(); }
+    Blocks blocks(int64_t first = 0) const { return {start_.data() + first, size_.data() + first}; }
+    int threads(int n_threads) const {
+        return static_cast<int>(std::clamp<int64_t>(n_threads, 1, std::max<int64_t>(n_chunks(), 1)));
+    }
+
+    template <class A> void require_rows(const A& X) const {
+        require(static_cast<int64_t>(X.shape(0)) >= n_rows_, "X", "has fewer rows than the plan visits");
+        require_aligned("X", X);
+    }
+    void require_excess(const In<float, 3>& excess) const {
+        require_shape("excess", excess, {n_blocks(), static_cast<int64_t>(excess.shape(1)), kBlock});
+        require_clusters(static_cast<int64_t>(excess.shape(1)));
+    }
+    void require_table(const char* argument, const In<double, 2>& table, int64_t n_clusters) const {
+        require_shape(argument, table, {static_cast<int64_t>(table.shape(0)), n_clusters});
+        require(static_cast<int64_t>(table.shape(0)) >= n_cells_, argument, "needs one row per cell");
+    }
+    void require_weights(const Weights& weights) const {
+        if (weights) require_shape("weights", *weights, {n_points()});
+    }
+
+private:
+    std::vector<int32_t> order_;
+    std::vector<int64_t> start_;
+    std::vector<int32_t> size_;
+    std::vector<int64_t> chunk_;
+    std::vector<int32_t> chunk_cell_;
+    int64_t n_rows_ = 0, n_cells_ = 0;
+};
+
+// --- Work -------------------------------------------------------------------------------------------------------------
+
+inline bool has_signal() {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+// Runs work(chunk, worker) without the GIL; raises KeyboardInterrupt (or what a signal handler raised) when interrupted.
+inline void run(int64_t n_chunks, int n_threads, const std::function<void(int64_t, int)>& work) {
+    bool finished = false;
+    {
+        nb::gil_scoped_release nogil;
+        finished = run_chunks(n_chunks, n_threads, work, has_signal);
+    }
+    if (!finished) throw nb::python_error();
+}
+inline void run(const Plan& plan, int n_threads, const std::function<void(int64_t, int)>& work) {
+    run(plan.n_chunks(), n_threads, work);
+}
+
+template <class T> struct Scratch {  // a buffer per worker, on cache lines of its own
+    size_t stride;
+    std::vector<T> data;
+    Scratch(int n_threads, size_t size) : stride((size + 63) / 64 * 64 + 64), data(stride * std::max(n_threads, 1)) {}
+    T* of(int worker) { return data.data() + stride * worker; }
+};
+
+// The chunks' partial tables, added in chunk order.
+struct Parts {
+    int64_t n_chunks, width;
+    std::vector<double> data;
+    Parts(int64_t n_chunks_, int64_t width_) : n_chunks(n_chunks_), width(width_), data(n_chunks_ * width_, 0.0) {}
+    Parts(const Plan& plan, int64_t width_) : Parts(plan.n_chunks(), width_) {}
+    double* of(int64_t chunk) { return data.data() + chunk * width; }
+    void add_to(double* out, int64_t chunk, int64_t first, int64_t count) const {
+        for (int64_t i = 0; i < count; ++i) out[i] += data[chunk * width + first + i];
+    }
+    Table sum(size_t rows, size_t columns) const {
+        auto sums = new_table({rows, columns});
+        for (int64_t c = 0; c < n_chunks; ++c) add_to(sums.data(), c, 0, width);
+        return sums;
+    }
+};
+
+}  // namespace fairclust

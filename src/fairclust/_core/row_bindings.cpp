@@ -1,0 +1,394 @@
+// Python's door to the passes over rows and their costs: cuts the work into chunks, adds the chunks' answers in order.
+
+#include "bindings.hpp"
+#include "moves.hpp"
+
+namespace fairclust {
+
+template <class T> static const RowKernels<T>& row_kernels();
+template <> const RowKernels<float>& row_kernels<float>() { return kernel_set().f32; }
+template <> const RowKernels<double>& row_kernels<double>() { return kernel_set().f64; }
+
+template <class T> static void require_centers(const In<T, 2>& centers, int64_t n_features) {
+    require_shape("centers", centers, {static_cast<int64_t>(centers.shape(0)), n_features});
+    require_clusters(static_cast<int64_t>(centers.shape(0)));
+}
+
+// A (cells, clusters) table in single precision, a row of it per chunk.
+struct CellTable {
+    const Plan& plan;
+    int64_t n_clusters;
+    std::vector<float> values;
+    CellTable(const Plan& plan_, const char* argument, const In<double, 2>& table, int64_t n_clusters_)
+        : plan(plan_), n_clusters(n_clusters_) {
+        plan.require_table(argument, table, n_clusters);
+        values.assign(table.data(), table.data() + table.size());
+    }
+    const float* of(int64_t chunk) const { return values.data() + plan.cell(chunk) * n_clusters; }
+};
+
+template <class T>
+static nb::tuple distances(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Labels labels, Weights weights,
+                           Out<float, 3> excess, int n_threads) {
+    const int64_t K = centers.shape(0), M = X.shape(1);
+    require_threads(n_threads);
+    require_metric(metric, kSquaredEuclidean);
+    plan.require_rows(X);
+    plan.require_weights(weights);
+    require_centers<T>(centers, M);
+    require_shape("excess", excess, {plan.n_blocks(), K, kBlock});
+    if (labels) {
+        require_labels("labels", *labels, plan.n_points(), K);
+        require_apart("excess", excess, "labels", *labels);
+    }
+    const RowArgs<T> args{plan.blocks(),   X.data(),         plan.order(),  centers.data(), pointer(labels),
+                          pointer(weights), excess.data(),    M,             K,              feature_stride<T>(X)};
+    Scratch<T> scratch(plan.threads(n_threads), kBlock * (kFeatureTile + K));
+    Parts parts(plan, 2);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        row_kernels<T>().distances(args, metric, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
+    });
+    double sums[2] = {0, 0};
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums, c, 0, 2);
+    return nb::make_tuple(sums[0], sums[1]);
+}
+
+// Per chunk: which of its points curvature is counted over.
+static std::vector<EveryNth> every_nth(const Plan& plan, const In<int64_t, 1>& steps, const Counts& before) {
+    std::vector<int64_t> seen(steps.shape(0), 0);
+    if (before) seen.assign(before->data(), before->data() + before->size());
+    std::vector<EveryNth> result;
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+        const int64_t j = plan.cell(c);
+        result.push_back({steps.data()[j], seen[j]});
+        seen[j] += plan.last_point(c) - plan.first_point(c);
+    }
+    return result;
+}
+
+// A sweep's answer: the chunks' tables on their way to Python.
+struct SweepTables {
+    const Plan& plan;
+    int64_t n_clusters;
+    const CellTable pulls;
+    float scale;
+    bool is_bent;  // with curvature
+    std::vector<EveryNth> every;
+    Parts parts;
+
+    SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& pull, const Counts& steps,
+                const Counts& before)
+        : plan(plan_), n_clusters(K), pulls(plan_, "pull", pull, K), scale(static_cast<float>(scale_)),
+          is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
+          parts(plan_, K + 3 + (steps ? K * K : 0)) {
+        const int64_t n_cells = pull.shape(0);
+        if (before) {
+            require_shape("before", *before, {n_cells});
+            require(is_between(before->data(), before->size(), 0, kMostSteps), "before", "must hold counts of points");
+        }
+        if (steps) {
+            require_shape("steps", *steps, {n_cells});
+            require(is_between(steps->data(), steps->size(), 1, kMostSteps), "steps", "must be at least 1");
+            every = every_nth(plan, *steps, before);
+        }
+    }
+
+    // Counts the blocks [begin, end) of args; they are blocks of the chunk, so many points after its first.
+    void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int64_t points, float* scratch) {
+        double* part = parts.of(chunk);
+        const EveryNth own{every[chunk].step, every[chunk].before + points};
+        kernel_set().sweep(args, scale, pulls.of(chunk), own, begin, end, scratch, part, part + n_clusters,
+                           part + n_clusters + 3);
+    }
+
+    nb::tuple answer(size_t n_cells) const {
+        const size_t K = n_clusters;
+        auto masses = new_table({n_cells, K});
+        auto sampled = new_table({n_cells});
+        auto curvature = new_table({is_bent ? n_cells : 0, K, K});
+        double sums[2] = {0, 0};
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+            const int64_t j = plan.cell(c);
+            parts.add_to(masses.data() + j * K, c, 0, K);
+            parts.add_to(sums, c, K, 2);
+            parts.add_to(sampled.data() + j, c, K + 2, 1);
+            if (is_bent) parts.add_to(curvature.data() + j * K * K, c, K + 3, K * K);
+        }
+        return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
+    }
+};
+
+static SweepArgs sweep_args(const Plan& plan, const In<float, 3>& excess, const Weights& weights, int n_threads) {
+    require_threads(n_threads);
+    plan.require_excess(excess);
+    plan.require_weights(weights);
+    return {plan.blocks(), excess.data(), pointer(weights), static_cast<int64_t>(excess.shape(1))};
+}
+
+static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> pull,
+                       Counts steps, Counts before, int n_threads) {
+    const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
+    SweepTables tables(plan, args.n_clusters, scale, pull, steps, before);
+    Scratch<float> scratch(plan.threads(n_threads), kBlock * args.n_clusters);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        tables.count(c, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
+    });
+    return tables.answer(pull.shape(0));
+}
+
+// The hard sweep's answer.
+struct AssignTables {
+    const Plan& plan;
+    int64_t n_clusters;
+    const CellTable prices;
+    Parts parts;
+
+    AssignTables(const Plan& plan_, int64_t K, const In<double, 2>& price)
+        : plan(plan_), n_clusters(K), prices(plan_, "price", price, K), parts(plan_, K + 2) {}
+
+    void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int32_t* labels, float* gaps) {
+        double* part = parts.of(chunk);
+        kernel_set().assign(args, prices.of(chunk), begin, end, labels, gaps, part, part + n_clusters);
+    }
+
+    nb::tuple answer(size_t n_cells) const {
+        auto masses = new_table({n_cells, static_cast<size_t>(n_clusters)});
+        double sums[2] = {0, 0};
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+            parts.add_to(masses.data() + plan.cell(c) * n_clusters, c, 0, n_clusters);
+            parts.add_to(sums, c, n_clusters, 2);
+        }
+        return nb::make_tuple(masses, sums[0], sums[1]);
+    }
+};
+
+static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price,
+                        Out<int32_t, 1> labels, std::optional<Out<float, 1>> gaps, int n_threads) {
+    const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
+    require_shape("labels", labels, {plan.n_points()});
+    if (gaps) require_shape("gaps", *gaps, {plan.n_points()});
+    AssignTables tables(plan, args.n_clusters, price);
+    run(plan, n_threads, [&](int64_t c, int) {
+        tables.count(c, args, plan.begin(c), plan.end(c), labels.data(), pointer(gaps));
+    });
+    return tables.answer(price.shape(0));
+}
+
+// Costs of a few blocks at a time, for passes that do not keep them: they never leave the core's first cache.
+template <class T> struct PassingCosts {
+    const Plan& plan;
+    int metric;
+    RowArgs<T> rows;
+    SweepArgs costs;
+    Scratch<T> scratch;
+    Scratch<float> excess, room;
+    Parts parts;
+
+    PassingCosts(const Plan& plan_, int metric_, const Rows<T>& X, const In<T, 2>& centers, const Weights& weights,
+                 int n_threads)
+        : plan(plan_), metric(metric_), rows(checked(plan_, metric_, X, centers, weights, n_threads)),
+          costs{plan_.blocks(), nullptr, pointer(weights), rows.n_clusters},
+          scratch(plan_.threads(n_threads), kBlock * (kFeatureTile + rows.n_clusters)),
+          excess(plan_.threads(n_threads), kBlock * rows.n_clusters),
+          room(plan_.threads(n_threads), kBlock * rows.n_clusters), parts(plan_, 2) {}
+
+    static RowArgs<T> checked(const Plan& plan, int metric, const Rows<T>& X, const In<T, 2>& centers,
+                              const Weights& weights, int n_threads) {
+        const int64_t M = X.shape(1);
+        require_threads(n_threads);
+        require_metric(metric, kSquaredEuclidean);
+        plan.require_rows(X);
+        plan.require_weights(weights);
+        require_centers<T>(centers, M);
+        return {plan.blocks(), X.data(), plan.order(), centers.data(), nullptr, pointer(weights), nullptr, M,
+                static_cast<int64_t>(centers.shape(0)), feature_stride<T>(X)};
+    }
+
+    // Calls work(rows, costs, points of the chunk before these) with one block each, number 0 of both.
+    template <class Work> void of(int64_t chunk, int worker, const Work& work) {
+        RowArgs<T> one = rows;
+        SweepArgs its = costs;
+        its.excess = one.excess = excess.of(worker);
+        const int64_t first = plan.first_point(chunk);
+        for (int64_t b = plan.begin(chunk); b < plan.end(chunk); ++b) {
+            its.blocks = one.blocks = plan.blocks(b);
+            row_kernels<T>().distances(one, metric, 0, 1, scratch.of(worker), parts.of(chunk));
+            work(one, its, one.blocks.start[0] - first);
+        }
+    }
+
+    double base_cost() const {
+        double sums[2] = {0, 0};
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sums, c, 0, 2);
+        return sums[0];
+    }
+};
+
+template <class T>
+static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights, double scale,
+                            In<double, 2> pull, Counts steps, Counts before, int n_threads) {
+    PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
+    SweepTables tables(plan, passing.rows.n_clusters, scale, pull, steps, before);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        passing.of(c, worker, [&](const RowArgs<T>&, const SweepArgs& costs, int64_t points) {
+            tables.count(c, costs, 0, 1, points, passing.room.of(worker));
+        });
+    });
+    return nb::make_tuple(passing.base_cost(), tables.answer(pull.shape(0)));
+}
+
+template <class T>
+static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights,
+                             In<double, 2> price, Out<int32_t, 1> labels, int n_threads) {
+    PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
+    require_shape("labels", labels, {plan.n_points()});
+    AssignTables tables(plan, passing.rows.n_clusters, price);
+    Parts sums(plan, passing.rows.n_clusters * passing.rows.n_features);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        passing.of(c, worker, [&](RowArgs<T>& rows, const SweepArgs& costs, int64_t) {
+            tables.count(c, costs, 0, 1, labels.data(), nullptr);
+            rows.labels = labels.data();
+            row_kernels<T>().label_sums(rows, 0, 1, sums.of(c));
+            rows.labels = nullptr;
+        });
+    });
+    return nb::make_tuple(passing.base_cost(), tables.answer(price.shape(0)),
+                          sums.sum(passing.rows.n_clusters, passing.rows.n_features));
+}
+
+static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<double, 2> pull, Out<float, 2> rows,
+                      int n_threads) {
+    const SweepArgs args = sweep_args(plan, excess, std::nullopt, n_threads);
+    require_shape("rows", rows, {static_cast<int64_t>(rows.shape(0)), args.n_clusters});
+    require(static_cast<int64_t>(rows.shape(0)) >= plan.n_rows(), "rows", "has fewer rows than the plan visits");
+    const CellTable pulls(plan, "pull", pull, args.n_clusters);
+    Scratch<float> scratch(plan.threads(n_threads), kBlock * args.n_clusters);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        kernel_set().soft_rows(args, plan.order(), static_cast<float>(scale), pulls.of(c), plan.begin(c), plan.end(c),
+                               scratch.of(worker), rows.data());
+    });
+}
+
+template <class T>
+static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weights weights, int64_t n_clusters,
+                        int n_threads) {
+    const int64_t M = X.shape(1);
+    require_threads(n_threads);
+    require_clusters(n_clusters);
+    plan.require_rows(X);
+    plan.require_weights(weights);
+    require_labels("labels", labels, plan.n_points(), n_clusters);
+    const RowArgs<T> args{plan.blocks(), X.data(), plan.order(), nullptr,    labels.data(), pointer(weights),
+                          nullptr,       M,        n_clusters,   feature_stride<T>(X)};
+    Parts parts(plan, n_clusters * M);
+    run(plan, n_threads,
+        [&](int64_t c, int) { row_kernels<T>().label_sums(args, plan.begin(c), plan.end(c), parts.of(c)); });
+    return parts.sum(n_clusters, M);
+}
+
+template <class T>
+static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weights weights, double scale,
+                       In<double, 2> pull, int n_threads) {
+    const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
+    plan.require_rows(X);
+    const int64_t M = X.shape(1), K = args.n_clusters;
+    const RowArgs<T> rows{plan.blocks(), X.data(), plan.order(), nullptr, nullptr, nullptr, nullptr, M, K};
+    const CellTable pulls(plan, "pull", pull, K);
+    Scratch<float> scratch(plan.threads(n_threads), kBlock * K);
+    Parts parts(plan, K * M);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        row_kernels<T>().soft_sums(args, rows, static_cast<float>(scale), pulls.of(c), plan.begin(c), plan.end(c),
+                                   scratch.of(worker), parts.of(c));
+    });
+    return parts.sum(K, M);
+}
+
+// Positions of points that some single move would serve better; weights play no part.
+template <class T>
+static nb::ndarray<nb::numpy, int32_t> find_moves(const Plan& plan, int metric, In<T, 2> X, In<T, 2> centers,
+                                                  In<int32_t, 1> labels, In<double, 2> enter, In<double, 2> leave,
+                                                  In<double, 1> enter_share, In<double, 1> leave_share, double least,
+                                                  int n_threads) {
+    const int64_t K = centers.shape(0), M = X.shape(1);
+    require_threads(n_threads);
+    require_metric(metric, kSquaredEuclidean);
+    plan.require_rows(X);
+    require_centers<T>(centers, M);
+    require_labels("labels", labels, plan.n_points(), K);
+    plan.require_table("enter", enter, K);
+    plan.require_table("leave", leave, K);
+    require_shape("enter_share", enter_share, {K});
+    require_shape("leave_share", leave_share, {K});
+    const RowArgs<T> args{plan.blocks(), X.data(), plan.order(), centers.data(), labels.data(), nullptr, nullptr, M, K};
+    Scratch<T> scratch(plan.threads(n_threads), kBlock * (kFeatureTile + K));
+    auto* positions = new int32_t[std::max<int64_t>(plan.n_points(), 1)];
+    nb::capsule owner(positions, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
+    std::vector<int64_t> found(plan.n_chunks(), 0);
+    run(plan, n_threads, [&](int64_t c, int worker) {
+        const int64_t j = plan.cell(c);
+        const MoveTables tables{enter.data() + j * K, leave.data() + j * K, enter_share.data(), leave_share.data()};
+        found[c] = row_kernels<T>().find_moves(args, metric, tables, least, plan.begin(c), plan.end(c),
+                                               scratch.of(worker), positions + plan.first_point(c));
+    });
+    size_t n = 0;
+    for (int64_t c = 0; c < plan.n_chunks(); ++c)
+        for (int64_t i = 0; i < found[c]; ++i) positions[n++] = positions[plan.first_point(c) + i];
+    return nb::ndarray<nb::numpy, int32_t>(positions, {n}, owner);
+}
+
+template <class T>
+static int64_t make_moves_py(In<T, 2> X, In<int32_t, 1> rows, In<int32_t, 1> positions, In<int32_t, 1> cells,
+                             Out<int32_t, 1> labels, Out<double, 2> sums, Out<double, 1> sizes, In<double, 2> enter,
+                             In<double, 2> leave, double least, nb::callable moved) {
+    MoveArgs<T> args{};
+    args.n_found = positions.shape(0), args.n_rows = X.shape(0), args.n_labels = labels.shape(0);
+    args.n_clusters = sums.shape(0), args.n_features = X.shape(1), args.n_cells = enter.shape(1);
+    require_aligned("X", X);
+    require_aligned("labels", labels);
+    require_shape("rows", rows, {args.n_found});
+    require_shape("positions", positions, {args.n_found});
+    require_shape("cells", cells, {args.n_found});
+    require_shape("sums", sums, {args.n_clusters, args.n_features});
+    require_shape("sizes", sizes, {args.n_clusters});
+    require_shape("enter", enter, {args.n_clusters, args.n_cells});
+    require_shape("leave", leave, {args.n_clusters, args.n_cells});
+    args.X = X.data(), args.rows = rows.data(), args.positions = positions.data(), args.cells = cells.data();
+    args.labels = labels.data(), args.sums = sums.data(), args.sizes = sizes.data();
+    args.enter = enter.data(), args.leave = leave.data();
+    return make_moves<T>(args, least, [&](int64_t cell, int64_t source, int64_t destination) {
+        moved(cell, source, destination);
+    });
+}
+
+template <class T> static void define(nb::module_& m) {
+    m.def("distances", &distances<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "labels"_a.none().noconvert(), "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
+    m.def("sweep_rows", &sweep_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "weights"_a.none().noconvert(), "scale"_a, "pull"_a.noconvert(), "steps"_a.none().noconvert(),
+          "before"_a.none().noconvert(), "n_threads"_a);
+    m.def("assign_rows", &assign_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "weights"_a.none().noconvert(), "price"_a.noconvert(), "labels"_a.noconvert(), "n_threads"_a);
+    m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
+          "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
+    m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
+          "labels"_a.noconvert(), "enter"_a.noconvert(), "leave"_a.noconvert(), "enter_share"_a.noconvert(),
+          "leave_share"_a.noconvert(), "least"_a, "n_threads"_a);
+    m.def("make_moves", &make_moves_py<T>, "X"_a.noconvert(), "rows"_a.noconvert(), "positions"_a.noconvert(),
+          "cells"_a.noconvert(), "labels"_a.noconvert(), "sums"_a.noconvert(), "sizes"_a.noconvert(),
+          "enter"_a.noconvert(), "leave"_a.noconvert(), "least"_a, "moved"_a);
+    m.def("soft_sums", &soft_sums<T>, "plan"_a, "excess"_a.noconvert(), "X"_a.noconvert(), "weights"_a.none().noconvert(),
+          "scale"_a, "pull"_a.noconvert(), "n_threads"_a);
+}
+
+void define_rows(nb::module_& m) {
+    m.def("sweep", &sweep, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
+          "pull"_a.noconvert(), "steps"_a.none().noconvert(), "before"_a.none().noconvert(), "n_threads"_a);
+    m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
+          "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a);
+    m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),
+          "rows"_a.noconvert(), "n_threads"_a);
+    define<float>(m);
+    define<double>(m);
+}
+
+}  // namespace fairclust
