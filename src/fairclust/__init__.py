@@ -3,7 +3,7 @@
 from . import baselines, datasets, graphs, metrics
 from ._audit.audit import AuditReport, audit
 from ._fit.path import FairnessPath, fairness_path
-from .errors import FairclustError, FairclustWarning, FairnessGoalMissed
+from .errors import FairclustError, FairclustWarning, FairnessGoalMissed, NoGroupsWarning
 from .estimators import FairKMeans, FairKMedian, FairNCut
 
 __version__ = "0.1.0"
@@ -17,6 +17,7 @@ __all__ = [
     "FairclustWarning",
     "FairnessGoalMissed",
     "FairnessPath",
+    "NoGroupsWarning",
     "__version__",
     "audit",
     "baselines",

@@ -11,6 +11,8 @@
     UserWarning
     └── FairclustWarning
         ├── FairnessGoalMissed         the asked fairness level was not reached; the message says how close
+        ├── NoGroupsWarning            fairness was asked for, but no groups were given
+        ├── SmallGroupWarning          a group has fewer people than there are clusters, so the goal cannot be met
         ├── EmptyClusterWarning        fewer clusters than asked for could be filled
         ├── ClusterSizeWarning         a cluster is smaller or larger than asked for; the message says by how much
         └── SlowKernelsWarning         the compiled kernels are absent; NumPy does the work
@@ -41,6 +43,14 @@ class FairclustWarning(UserWarning):
 
 class FairnessGoalMissed(FairclustWarning):
     """The asked fairness level was not reached."""
+
+
+class NoGroupsWarning(FairclustWarning):
+    """Fairness was asked for, but no groups were given: this is plain clustering."""
+
+
+class SmallGroupWarning(FairclustWarning):
+    """A group has fewer people than there are clusters, so that the goal cannot be met everywhere."""
 
 
 class EmptyClusterWarning(FairclustWarning):

@@ -18,6 +18,7 @@ from sklearn.utils import check_array
 
 from ._checks import check_choice, check_sparse
 from ._fairness.kl import KLFairness
+from ._fairness.notion import SMALLEST_SHARE
 from ._fairness.overlap import OverlapFairness
 from ._people.attributes import Attribute, Options, Population, encode_people
 from ._people.columns import Groups, encode_groups, read_table, to_column
@@ -95,6 +96,17 @@ class Composition:
         if self.everyone is None:
             return KLFairness(self.target).value(self.counts)
         return OverlapFairness(self.target).value(np.column_stack((self.counts, self.everyone)))
+
+    @property
+    def error_parts(self) -> FloatArray:
+        """What each group adds to its cluster's fairness error, shape (n_clusters, n_groups).
+
+        target·log(target/share) − target + share: never negative, and 0 where the share is as wanted. The parts of a
+        cluster add up to its error.
+        """
+        target, shares = np.broadcast_to(self.target, self.counts.shape), self.proportions
+        ratio = np.where(target > 0, target / np.maximum(shares, SMALLEST_SHARE), 1.0)
+        return np.asarray(np.maximum(target * np.log(ratio) - target + shares, 0.0))
 
     @property
     def balances(self) -> FloatArray:

@@ -133,21 +133,59 @@ def test_wrong_lengths_are_an_error():
 
 
 def test_worst_cluster_and_group_are_named_with_both_shares():
-    assert "Cluster 1 is furthest from the target: 'M' is 50 % of it, 67 % wanted." in str(audit(LABELS, SEX))
+    said = "Cluster 1 is furthest from the target: too many 'F' (50 %, 33 % wanted), too few 'M' (50 %, 67 % wanted)."
+    assert said in str(audit(LABELS, SEX))
 
 
 def test_group_furthest_off_is_named_even_if_it_has_too_much():
     report = audit([0] * 4, list("aabc"), target_proportions=[0.2, 0.4, 0.4])
-    assert "'a' is 50 % of it, 20 % wanted" in str(report)
+    assert "too many 'a' (50 %, 20 % wanted), too few 'b' (25 %, 40 % wanted)" in str(report)
 
 
 def test_text_names_are_quoted_in_the_sentence():
     assert "Cluster 'north' is furthest" in str(audit(["south"] * 4 + ["north"] * 2, SEX))
 
 
+def test_the_group_that_makes_the_error_is_named_not_the_one_with_the_largest_gap():
+    # 'black' is 3.2 points below its share, 'white' 4.2 above it, but the error comes from 'other', who is absent.
+    groups = ["white"] * 64 + ["black"] * 36 + ["white"] * 56 + ["black"] * 43 + ["other"]
+    report = audit([0] * 100 + [1] * 100, groups)
+    assert np.abs(report.deviations[0]).argmax() != 1
+    assert report.composition.error_parts[0].argmax() == 1
+    assert "too few 'other' (0.0 %, 0.5 % wanted)" in str(report)
+
+
+def test_parts_of_the_groups_add_up_to_the_error_of_the_cluster():
+    rng = np.random.default_rng(3)
+    report = audit(rng.integers(0, 4, 300), rng.integers(0, 5, 300), target_proportions=[0.1, 0.2, 0.3, 0.4, 0.0])
+    assert report.composition.error_parts.sum(axis=1) == pytest.approx(report.fairness_errors)
+    assert (report.composition.error_parts >= 0).all()
+
+
+def test_an_absent_group_is_named_however_small_its_share():
+    groups = ["a"] * 9999 + ["rare"] + ["a"] * 10_000
+    report = audit([0] * 10_000 + [1] * 10_000, groups)
+    assert report.max_fairness_error < 0.01  # the goal does not notice
+    assert "'rare' is absent from cluster 1." in str(report)
+    assert "absent" not in str(audit([0] * 10_000 + [1] * 10_000, groups, suppress_below=5))
+
+
+def test_the_row_of_all_is_everybody_as_one_cluster():
+    report = audit(LABELS, SEX)
+    (row,) = [line.split() for line in str(report).splitlines() if line.split()[:1] == ["all"]]
+    assert row[-2:] == ["0.0000", "0.500"]  # neither the sum of the errors nor the smallest balance
+
+
+def test_rows_that_do_not_count_are_not_called_weight():
+    report = audit([0, 0, 1, 1], ["a", "b", None, "b"], missing_groups="ignore")
+    assert "4 points (3 of them counted)" in str(report)
+    assert "total weight" not in str(report)
+    assert "(total weight 5)" in str(audit([0, 0, 1, 1], list("abab"), sample_weight=[2, 1, 1, 1]))
+
+
 def test_close_shares_get_the_digits_it_takes_to_differ():
     report = audit([0] * 1000, ["a"] * 500 + ["b"] * 500, target_proportions=[0.5004, 0.4996])
-    assert "'a' is 50.00 % of it, 50.04 % wanted" in str(report)
+    assert "too few 'a' (50.00 %, 50.04 % wanted)" in str(report)
 
 
 def test_perfect_clusters_are_called_by_what_they_have():

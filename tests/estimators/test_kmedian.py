@@ -29,7 +29,7 @@ def best_rows(X, labels, metric="euclidean"):
 
 def test_two_pairs_are_found_by_hand():
     X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [13.0]])
-    model = FairKMedian(2, init=np.array([[0.0], [13.0]])).fit(X)
+    model = FairKMedian(2, fairness_weight=0, init=np.array([[0.0], [13.0]])).fit(X)
     assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
     assert model.medoid_indices_.tolist() == [1, 4]
     assert model.cluster_centers_.tolist() == [[1.0], [11.0]]

@@ -480,6 +480,7 @@ def test_progress_is_printed(capsys):
 
 
 @pytest.mark.filterwarnings("default::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::fairclust.errors.NoGroupsWarning")  # the checks know no groups
 @parametrize_with_checks([FairNCut(3, random_state=0)])
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)

@@ -35,6 +35,7 @@ EXPECTED_FAILURES = {
 
 
 @pytest.mark.filterwarnings("default::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::fairclust.errors.NoGroupsWarning")  # the checks know no groups
 @parametrize_with_checks(
     [case.values[0](3, random_state=0) for case in ESTIMATORS],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),

@@ -9,22 +9,24 @@ import html
 import importlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import metrics
 from .._checks import check_number
-from .._people.columns import to_column
+from .._people.attributes import Population
+from .._people.columns import encode_groups, to_column
 from .._typing import AnyArray, FloatArray
 from ..errors import MissingExtraError
+from .hidden import HIDDEN, Hidden
 
 __all__ = ["AuditReport", "AuditReports", "audit", "audit_each"]
 
 _NOTION = "Fairness here means proportional representation: each group's share of every cluster, and nothing more."
-_HIDDEN = "hidden"
 _LONGEST_NAME = 40
+_MOST_NAMED = 5  # clusters or groups in one sentence
 _AT_TARGET = 1e-9  # shares this close differ by rounding only
 
 # No colours of our own: text and lines take the page's, light or dark.
@@ -51,12 +53,15 @@ class AuditReport:
         Sum of squared distances to the clusters' means; None without X.
     suppress_below : float or None
         Counts below this are not shown in text and HTML.
+    is_weighted : bool
+        Whether the counts are weights.
     """
 
     composition: metrics.Composition
     n_samples: int
     kmeans_objective: float | None = None
     suppress_below: float | None = None
+    is_weighted: bool = False
 
     @property
     def cluster_names(self) -> AnyArray:
@@ -177,7 +182,7 @@ class AuditReport:
         return pandas.DataFrame(columns, index=pandas.Index(self.cluster_names.tolist(), name="cluster"))
 
     def __repr__(self) -> str:
-        hidden = _Hidden.of(self.composition, self.suppress_below)
+        hidden = Hidden.of(self.composition, self.suppress_below)
         return (
             f"AuditReport(n_samples={self.n_samples}, n_clusters={len(self.cluster_names)}, "
             f"n_groups={len(self.group_names)}, fairness_error={_unless(hidden.any, f'{self.fairness_error:.4g}')}, "
@@ -185,18 +190,18 @@ class AuditReport:
         )
 
     def __str__(self) -> str:
-        hidden = _Hidden.of(self.composition, self.suppress_below)
-        header, *rows = _cells(self.composition, hidden)
-        parts = [_title(self), _aligned([header, *rows]), "\n".join(_sentences(self, hidden))]
+        hidden = Hidden.of(self.composition, self.suppress_below)
+        header, *rows = table_cells(self.composition, hidden)
+        parts = [_title(self), _aligned([header, *rows]), "\n".join(sentences(self, hidden))]
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        hidden = _Hidden.of(self.composition, self.suppress_below)
-        header, *rows = _cells(self.composition, hidden)
+        hidden = Hidden.of(self.composition, self.suppress_below)
+        header, *rows = table_cells(self.composition, hidden)
         worst = _worst_cluster(self, hidden)
         head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
         body = "".join(_html_row(row, is_worst=i == worst) for i, row in enumerate(rows))
-        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in _sentences(self, hidden))
+        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences(self, hidden))
         return (
             f'<div class="fairclust-audit"><style>{_CSS}</style><table><caption>{html.escape(_title(self))}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{text}</div>"
@@ -337,10 +342,11 @@ def audit(
     cluster  size           F           M  fairness error  balance
           0     4  1 (25.0 %)  3 (75.0 %)          0.0174    0.333
           1     2  1 (50.0 %)  1 (50.0 %)          0.0566    1.000
-        all     6  2 (33.3 %)  4 (66.7 %)          0.0740    0.333
+        all     6  2 (33.3 %)  4 (66.7 %)          0.0000    0.500
      target            33.3 %      66.7 %
     <BLANKLINE>
-    Cluster 1 is furthest from the target: 'M' is 50 % of it, 67 % wanted.
+    Cluster 1 is furthest from the target: too many 'F' (50 %, 33 % wanted), too few 'M' (50 %, 67 % wanted).
+    Fairness error: 0.0566 in the worst cluster, 0.0740 in all clusters added up.
     The worst cluster's balance is 0.333; all the data together have 0.500.
     Fairness here means proportional representation: each group's share of every cluster, and nothing more.
     """
@@ -368,64 +374,44 @@ def audit_each(
         labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, **groups
     )
     objective = None if X is None else metrics.kmeans_objective(X, labels, sample_weight=sample_weight)
-    n_samples = len(to_column(labels, "labels"))
+    n_samples, is_weighted = len(to_column(labels, "labels")), sample_weight is not None
     return AuditReports(
-        {name: AuditReport(table, n_samples, objective, suppress_below) for name, table in tables.items()}
+        {name: AuditReport(one, n_samples, objective, suppress_below, is_weighted) for name, one in tables.items()}
     )
 
 
-@dataclass(frozen=True)
-class _Hidden:
-    """Which numbers a report must not show: those below the limit, and those that would give one away."""
+def audit_encoded(
+    labels: AnyArray,
+    people: Population,
+    *,
+    sample_weight: FloatArray | None = None,
+    suppress_below: float | None = None,
+) -> AuditReports:
+    """Do what :func:`audit_each` does for people who are encoded already, as a fit encoded them.
 
-    limit: float
-    cells: AnyArray
-    sizes: AnyArray
-    totals: AnyArray
-
-    @classmethod
-    def of(cls, table: metrics.Composition, suppress_below: float | None) -> _Hidden:
-        limit = -math.inf if suppress_below is None else float(suppress_below)
-        sizes = _with_partners(table.sizes[:, None], table.sizes[:, None] < limit)[:, 0]
-        totals = _with_partners(table.totals[None], table.totals[None] < limit)[0]
-        # A hidden size must not be the sum of a visible row, nor a hidden total that of a visible column.
-        small = (table.counts < limit) | sizes[:, None] | totals[None]
-        return cls(limit, _with_partners(table.counts, small), sizes, totals)
-
-    @property
-    def rows(self) -> AnyArray:
-        """Clusters with a hidden cell: their scores would reveal it."""
-        return np.asarray(self.cells.any(axis=1))
-
-    @property
-    def any(self) -> bool:
-        return bool(self.cells.any())
-
-    def number(self, value: float, text: str, hide: bool) -> str:
-        """Show the text, or say why not."""
-        return f"<{self.limit:g}" if value < self.limit else _unless(hide, text)
-
-
-def _with_partners(table: FloatArray, hidden: AnyArray) -> AnyArray:
-    """Hide a second cell beside each one that is hidden alone in its row or column.
-
-    Sizes and totals are known, so a cell hidden alone is found by subtraction. The partner is the smallest visible
-    cell, first among the lines that hide something already, so that little else must go.
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+    people : Population
+        The attributes with their targets, and the cell of each person.
+    sample_weight : ndarray of shape (n_samples,) or None
+    suppress_below : float > 0 or None
     """
-    hidden = hidden.copy()
-    while True:
-        before = int(hidden.sum())
-        for lines, values in ((hidden, table), (hidden.T, table.T)):
-            for i in np.flatnonzero((lines.sum(axis=1) == 1) & (lines.shape[1] > 1)):
-                lines[i, np.lexsort((values[i], ~lines.any(axis=0), lines[i]))[0]] = True
-        if int(hidden.sum()) == before:
-            return hidden
+    if suppress_below is not None:
+        check_number("suppress_below", suppress_below, lowest=0.0, above=True)
+    clusters = encode_groups(labels, argument="labels")
+    n_samples, is_weighted = len(clusters.codes), sample_weight is not None
+    tables = metrics.count_cells(clusters, people, np.ones(n_samples) if sample_weight is None else sample_weight)
+    return AuditReports(
+        {name: AuditReport(one, n_samples, None, suppress_below, is_weighted) for name, one in tables.items()}
+    )
 
 
 def _title(report: AuditReport) -> str:
     n_clusters, n_groups = report.counts.shape
     weight = float(report.sizes.sum())
-    weighed = "" if weight == report.n_samples else f" (total weight {weight:.6g})"
+    partly = f" ({weight:.0f} of them counted)" if not report.is_weighted else f" (total weight {weight:.6g})"
+    weighed = "" if weight == report.n_samples else partly
     counted = [
         _counted(report.n_samples, "point") + weighed,
         _counted(n_clusters, "cluster"),
@@ -434,7 +420,7 @@ def _title(report: AuditReport) -> str:
     return f"Fairness audit: {', '.join(counted)}"
 
 
-def _cells(table: metrics.Composition, hidden: _Hidden) -> list[list[str]]:
+def table_cells(table: metrics.Composition, hidden: Hidden) -> list[list[str]]:
     """Write the table as text: a header, a row per cluster, the whole data and the target."""
     whole = float(table.sizes.sum())
     errors, balances, proportions = table.fairness_errors, table.balances, table.proportions
@@ -452,13 +438,24 @@ def _cells(table: metrics.Composition, hidden: _Hidden) -> list[list[str]]:
         hidden.number(total, f"{show(total)} ({_percent(total / whole)})", bool(hide))
         for total, hide in zip(table.totals, hidden.totals, strict=True)
     ]
-    scores = [_unless(hidden.any, text) for text in (f"{errors.sum():.4f}", f"{balances.min():.3f}")]
+    # The rows as one cluster, like the rows above it: neither a sum nor a minimum of them.
+    error, balance = _as_one_cluster(table)
+    scores = [_unless(hidden.totals.any(), text) for text in (error, f"{balance:.3f}")]
     rows.append(["all", show(whole), *totals, *scores])
     # The target may be the data's own shares, so it is as telling as the totals.
     for name, target in _target_rows(table):
         wanted = [_unless(bool(hide), _percent(share)) for share, hide in zip(target, hidden.totals, strict=True)]
         rows.append([name, "", *wanted, "", ""])
     return rows
+
+
+def _as_one_cluster(table: metrics.Composition) -> tuple[str, float]:
+    """Fairness error of everybody together (no text where each cluster has a target of its own), and their balance."""
+    if table.target.ndim == 2:
+        return "", table.data_balance
+    everyone = None if table.everyone is None else table.everyone.sum(keepdims=True)
+    whole = replace(table, cluster_names=np.zeros(1), counts=table.totals[None], everyone=everyone)
+    return f"{whole.fairness_errors[0]:.4f}", table.data_balance
 
 
 def _target_rows(table: metrics.Composition) -> list[tuple[str, FloatArray]]:
@@ -469,43 +466,71 @@ def _target_rows(table: metrics.Composition) -> list[tuple[str, FloatArray]]:
     return [(f"target of {name}", row) for name, row in zip(names, table.target, strict=True)]
 
 
-def _sentences(report: AuditReport, hidden: _Hidden) -> list[str]:
+def sentences(report: AuditReport, hidden: Hidden) -> list[str]:
+    """What is worth saying about a report, with nothing that must stay hidden."""
     table = report.composition
-    sentences = [_worst(report, hidden)]
+    found = [_worst(report, hidden), *_absent(report, hidden)]
+    if not hidden.any and len(table.cluster_names) > 1:
+        found.append(
+            f"Fairness error: {report.max_fairness_error:.4f} in the worst cluster, {report.fairness_error:.4f} in all "
+            "clusters added up."
+        )
     if not hidden.any and len(table.group_names) > 1:
-        sentences.append(
+        found.append(
             f"The worst cluster's balance is {report.balance:.3f}; "
             f"all the data together have {report.data_balance:.3f}."
         )
     if hidden.any:
-        sentences.append(f"Counts below {hidden.limit:g}, and numbers that would give them away, are not shown.")
+        found.append(f"Counts below {hidden.limit:g}, and numbers that would give them away, are not shown.")
     if report.kmeans_objective is not None:
-        sentences.append(f"K-means objective: {report.kmeans_objective:.6g}.")
-    return [*sentences, _NOTION]
+        found.append(f"K-means objective: {report.kmeans_objective:.6g}.")
+    return [*found, _NOTION]
 
 
-def _worst_cluster(report: AuditReport, hidden: _Hidden) -> int | None:
+def _worst_cluster(report: AuditReport, hidden: Hidden) -> int | None:
     """Find the cluster furthest from the target, if there is one and it may be named."""
     k = int(report.fairness_errors.argmax())
     at_target = np.abs(report.deviations).max() <= _AT_TARGET
     return None if at_target or hidden.rows[k] else k
 
 
-def _worst(report: AuditReport, hidden: _Hidden) -> str:
-    """Name the cluster furthest from the target, and the group that is furthest off in it."""
+def _worst(report: AuditReport, hidden: Hidden) -> str:
+    """Name the cluster furthest from the target, and the groups that make most of its error."""
     k = _worst_cluster(report, hidden)
     if k is None and hidden.any:  # the same words at the target and off it, or they would tell
         return "Counts are too small to show which cluster is furthest from the target."
     if k is None:
         return "Every cluster has the wanted shares."
-    deviations = report.deviations[k]
-    name = _quoted(report.cluster_names.tolist()[k])
-    # The largest gap; of two equal ones, the group that has too little.
-    j = int(np.lexsort((deviations, -np.abs(deviations).round(12)))[0])
-    target = report.target_proportions[j] if report.target_proportions.ndim == 1 else report.target_proportions[k, j]
-    found, wanted = _told_apart(float(report.proportions[k, j]), float(target))
-    group = _quoted(report.group_names.tolist()[j])
-    return f"Cluster {name} is furthest from the target: {group} is {found} % of it, {wanted} % wanted."
+    added = report.composition.error_parts[k]
+    gaps = report.deviations[k]
+    said = []
+    for is_too_few in (True, False):
+        side = np.flatnonzero(gaps < -_AT_TARGET if is_too_few else gaps > _AT_TARGET)
+        if len(side):
+            j = int(side[np.argmax(added[side])])
+            said.append((float(added[j]), f"too {'few' if is_too_few else 'many'} {_off_by(report, k, j)}"))
+    parts = [words for _, words in sorted(said, key=lambda one: -one[0])]
+    return f"Cluster {_quoted(report.cluster_names.tolist()[k])} is furthest from the target: {', '.join(parts)}."
+
+
+def _off_by(report: AuditReport, k: int, j: int) -> str:
+    target = report.target_proportions if report.target_proportions.ndim == 1 else report.target_proportions[k]
+    found, wanted = _told_apart(float(report.proportions[k, j]), float(target[j]))
+    return f"{_quoted(report.group_names.tolist()[j])} ({found} %, {wanted} % wanted)"
+
+
+def _absent(report: AuditReport, hidden: Hidden) -> list[str]:
+    """Name the groups that are wanted in a cluster and have nobody there, whatever their error."""
+    wanted = np.broadcast_to(report.target_proportions, report.counts.shape) > 0
+    lacking = wanted & (report.counts <= 0) & ~hidden.cells
+    found = []
+    for j in np.flatnonzero(lacking.any(axis=0)).tolist():
+        clusters = [_quoted(name) for name in report.cluster_names[lacking[:, j]].tolist()]
+        where = f"cluster{'s' if len(clusters) > 1 else ''} {', '.join(clusters[:_MOST_NAMED])}"
+        more = f" and {len(clusters) - _MOST_NAMED} more" if len(clusters) > _MOST_NAMED else ""
+        found.append(f"{_quoted(report.group_names.tolist()[j])} is absent from {where}{more}.")
+    n_more = len(found) - _MOST_NAMED
+    return [*found[:_MOST_NAMED], *([f"{n_more} more groups are absent somewhere."] if n_more > 0 else [])]
 
 
 def _told_apart(found: float, wanted: float) -> tuple[str, str]:
@@ -542,7 +567,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _unless(hide: bool | np.bool_, text: str) -> str:
-    return _HIDDEN if hide else text
+    return HIDDEN if hide else text
 
 
 def _shown_name(name: Any) -> str:

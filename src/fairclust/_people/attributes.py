@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._memory import free_memory
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from .columns import Table, factorize, find_missing, listed, named_rows, read_table, target_of
@@ -22,6 +23,8 @@ IGNORED = -1
 UNKNOWN = -2
 MISSING_NAME = "missing"
 _BETWEEN = " & "  # groups of an intersection
+MOST_GROUPS = 1000  # of one attribute: nobody reads more, and the table of cells by groups grows as the square
+_ROOM = 0.25  # of the free memory, for the table of cells by groups; a fit holds it and one of clusters by cells
 _FEW_KEYS = 1 << 22  # up to so many, keys are looked up in a table instead of sorted
 
 
@@ -261,10 +264,11 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Population:
-    """Everyone: the attributes, and the cell of each person."""
+    """Everyone: the attributes, the cell of each person, and whether there were any groups to read."""
 
     attributes: Attributes
     cells: Cells
+    has_groups: bool = True
 
 
 def encode_people(
@@ -325,7 +329,7 @@ def everyone(n_samples: int) -> Population:
     names = np.array(["all"])
     attribute = Attribute("group", names, np.ones(1), (Column("group", names),))
     cells = Cells(np.zeros(n_samples, dtype=np.int32), np.ones((1, 1)), np.ones(1, dtype=bool))
-    return Population(Attributes((attribute,)), cells)
+    return Population(Attributes((attribute,)), cells, has_groups=False)
 
 
 def _attributes(
@@ -376,6 +380,7 @@ def _column(
     edges = None
     if n_bins is None:
         names, codes[held] = factorize(values[held], argument)
+        _check_few(name, names, len(values), argument)
     else:
         numbers = _numbers(values[held], name, argument)
         edges = _quantiles(numbers, None if weights is None else weights[held], n_bins)
@@ -391,12 +396,34 @@ def _column(
     return Column(name, names, edges, missing), codes
 
 
+def _check_few(name: str, names: AnyArray, n_people: int, argument: str) -> None:
+    """Refuse a column that is no column of groups, before tables are made of it."""
+    if len(names) <= MOST_GROUPS:
+        return
+    column = argument if name == "group" else f"column {name!r} of {argument}"
+    way_out = (
+        f"It holds numbers: cut them into a few ranges with quantile_bins={{{name!r}: 4}}."
+        if names.dtype.kind in "iuf"
+        else "Pass a column of groups, or join its values into fewer."
+    )
+    raise InvalidInputError(
+        f"{column} has {len(names)} different values for {n_people} people; at most {MOST_GROUPS} groups are "
+        f"supported. {way_out}"
+    )
+
+
 def _intersection(columns: Sequence[Column], codes: Sequence[IntArray]) -> Attribute:
     """One attribute: the combinations that occur among people who count in every column."""
     counted = np.all([own >= 0 for own in codes], axis=0)
     if not counted.any():
         raise InvalidInputError("missing_groups='ignore' leaves nobody: everyone lacks a value in some column.")
     combinations, _ = _distinct([own[counted] for own in codes])
+    if len(combinations) > MOST_GROUPS:
+        raise InvalidInputError(
+            f"intersections=True makes {len(combinations)} combinations of {listed([c.name for c in columns])}; "
+            f"at most {MOST_GROUPS} groups are supported. Leave columns out, or balance each by itself "
+            "(intersections=False)."
+        )
     texts = [_BETWEEN.join(str(c.names[i]) for c, i in zip(columns, row, strict=True)) for row in combinations]
     name = " × ".join(column.name for column in columns)
     return Attribute(name, np.array(texts, dtype=str), columns=tuple(columns), combinations=combinations)
@@ -438,6 +465,7 @@ def _memberships(values: AnyArray, missing: str, argument: str) -> IntArray:
 def _cells(attributes: tuple[Attribute, ...], digits: Sequence[IntArray]) -> Cells:
     """Number the combinations of digits that occur, and write down what each is a member of."""
     rows, codes = _distinct(digits)
+    _check_room(len(rows), sum(attribute.n_columns for attribute in attributes))
     blocks, first = [], 0
     for attribute in attributes:
         if attribute.columns:
@@ -453,6 +481,16 @@ def _cells(attributes: tuple[Attribute, ...], digits: Sequence[IntArray]) -> Cel
             block = np.concatenate((block, counts), axis=1) if attribute.is_overlapping else block
         blocks.append(block)
     return Cells(codes, np.concatenate(blocks, axis=1), ~(rows == UNKNOWN).any(axis=1))
+
+
+def _check_room(n_cells: int, n_columns: int) -> None:
+    """Refuse tables of cells by groups that would take most of the memory, before they are made."""
+    needed = 8.0 * n_cells * n_columns
+    if needed > _ROOM * free_memory():
+        raise InvalidInputError(
+            f"sensitive_features has {n_cells} combinations of {n_columns} groups, and a table of them would take "
+            f"{needed / 2**30:.1f} GiB. Use fewer attributes, or cut numbers into ranges with quantile_bins."
+        )
 
 
 def _distinct(digits: Sequence[IntArray]) -> tuple[IntArray, IntArray]:

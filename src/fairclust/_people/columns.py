@@ -304,9 +304,22 @@ def _target_in_order(wanted: Any, names: AnyArray) -> FloatArray:
     return target
 
 
+def looks_like_groups(values: Any) -> str:
+    """Name the groups of a column that looks like one of groups (few different values); otherwise no text."""
+    if values is None:
+        return ""
+    try:
+        column = to_column(values)
+        found, _ = factorize(column, "y")
+    except (InvalidInputError, TypeError, ValueError):
+        return ""
+    is_group_like = 1 < len(found) <= min(_FEW, len(column) // 2)
+    return f"{len(found)} different values ({listed(found.tolist())})" if is_group_like else ""
+
+
 def listed(names: Sequence[Any]) -> str:
     """Some names for a message."""
-    shown = ", ".join(repr(name) for name in names[:5])
+    shown = ", ".join(repr(name.item() if isinstance(name, np.generic) else name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._audit.audit import AuditReport, AuditReports, _cells, _Hidden, _sentences
+from .._audit.audit import AuditReport, AuditReports, sentences, table_cells
+from .._audit.hidden import Hidden
 from ..errors import InvalidInputError
 from .screen import say, show_table, shown
 
@@ -65,14 +66,14 @@ def show_audits(reports: AuditReports, title: str) -> None:
 
 def show_audit(report: AuditReport, title: str) -> None:
     """Print the make-up of the clusters and what is worth saying about it."""
-    hidden = _Hidden.of(report.composition, report.suppress_below)
-    header, *rows = _cells(report.composition, hidden)
+    hidden = Hidden.of(report.composition, report.suppress_below)
+    header, *rows = table_cells(report.composition, hidden)
     if len(rows) > _MOST_ROWS + 2:
         worst = np.sort(np.argsort(-report.fairness_errors, kind="stable")[:_MOST_ROWS])
         rows = [*(rows[k] for k in worst), *rows[-2:]]
         title += f" (the {_MOST_ROWS} clusters furthest from the target)"
     show_table(title, header, rows)
-    for sentence in _sentences(report, hidden):
+    for sentence in sentences(report, hidden):
         say(sentence)
 
 
@@ -81,7 +82,7 @@ def audit_as_json(report: AuditReport) -> dict[str, Any]:
     found = report.to_dict()
     if report.suppress_below is None:
         return found
-    hidden = _Hidden.of(report.composition, report.suppress_below)
+    hidden = Hidden.of(report.composition, report.suppress_below)
     for k, cluster in enumerate(found["clusters"]):
         cells = hidden.cells[k]
         for key in ("counts", "proportions", "deviations"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from .. import _checks as checks
 from .._fit.loop import Settings
 from .._people.attributes import Attributes, Options, Population, as_table, encode_people, everyone
 from .._people.columns import listed
+from .._people.small import small_groups
 from .._solvers import Bound, Dual, Solver
 from .._typing import FloatArray
-from ..errors import FairclustWarning, InvalidInputError
+from ..errors import FairclustWarning, InvalidInputError, SmallGroupWarning
 
 
 class Arguments(BaseEstimator):  # type: ignore[misc]
@@ -43,7 +44,7 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
     assignments: str
     random_state: Any
     n_jobs: int | None
-    verbose: int
+    verbose: int | Callable[[int, float], None]
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         """Keep each argument of an estimator's constructor, given as ``locals()``, under its own name.
@@ -74,7 +75,7 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
             max_iter=checks.check_count("max_iter", self.max_iter),
             tol=checks.check_number("tol", self.tol, lowest=0.0),
             assignments=checks.check_choice("assignments", self.assignments, ("hard", "soft")),
-            on_iteration=_print_iteration if self.verbose else None,
+            on_iteration=self.verbose if callable(self.verbose) else _print_iteration if self.verbose else None,
         )
 
     def _n_starts(self) -> int:
@@ -83,7 +84,10 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
         n_init = checks.check_count("n_init", self.n_init)
         return 1 if not isinstance(self.init, str) and not callable(self.init) else n_init
 
-    def _population(self, sensitive_features: Any, n_samples: int, weights: FloatArray | None) -> Population:
+    def _population(
+        self, sensitive_features: Any, n_samples: int, weights: FloatArray | None, counts: FloatArray | None = None
+    ) -> Population:
+        """Who is in which group; ``counts`` says how many people each row stands for, where that is not one."""
         options = Options(self.intersections, self.missing_groups, self.quantile_bins)
         if sensitive_features is None:
             return everyone(n_samples)
@@ -99,12 +103,44 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
         attributes = population.attributes
         if attributes.is_trivial:
             warnings.warn(
-                f"sensitive_features has one group only ({attributes.names[0]!r}), so every clustering has the right "
-                "make-up: this is plain clustering.",
+                f"sensitive_features has one group only ({listed(attributes.names.tolist())}), so every clustering "
+                "has the right make-up: this is plain clustering.",
                 FairclustWarning,
                 stacklevel=4,
             )
+        elif counts is None:
+            counts = np.ones(n_samples) if weights is None else (weights > 0).astype(float)
+        self._tell_small_groups(population, counts)
         return population
+
+    def _tell_small_groups(self, population: Population, counts: FloatArray | None) -> None:
+        """Warn of groups that cannot be in every cluster, where the goal wants them there."""
+        is_goal = self.fairness_weight == "auto" and self.max_cost_increase is None
+        if counts is None or not is_goal or population.attributes.is_trivial:
+            return
+        if self.min_balance is None and self.bounds is None and self.max_fairness_error == 0:
+            return  # exact counts: the floor of less than one is none
+        found = small_groups(population, counts, int(self.n_clusters))
+        if self.bounds is not None:
+            names, target = population.attributes.names, population.attributes.target
+            lower, _ = checks.check_bounds(self.bounds, names, target)
+            wanted = {name for name, low in zip(names.tolist(), lower, strict=True) if low > 0}
+            found = [group for group in found if group.name in wanted]
+        elif self.min_balance is None:
+            found = [group for group in found if group.smallest_error > self.max_fairness_error]
+        elif self.min_balance == 0:
+            found = []
+        if found:
+            worst = max(found, key=lambda group: group.smallest_error)
+            others = f" (and {len(found) - 1} more such groups)" if len(found) > 1 else ""
+            warnings.warn(
+                f"Group {worst.name!r}{others} has {worst.n_people} people for {self.n_clusters} clusters, so it is "
+                f"absent from {int(self.n_clusters) - worst.n_people} or more: the worst cluster's fairness error "
+                f"cannot be below {worst.smallest_error:.3g}. Use at most {worst.n_people} clusters, join the group "
+                "with another, or leave it out of the count (target_proportions 0, or missing_groups='ignore').",
+                SmallGroupWarning,
+                stacklevel=5,
+            )
 
     def _attribute_weights(self, attributes: Attributes) -> FloatArray | None:
         """Weight of each attribute's fairness, as a share of ``fairness_weight``; attributes not named count fully."""

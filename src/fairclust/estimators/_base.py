@@ -16,9 +16,10 @@ from .._fit.search import Aim, CostAim, GoalAim, WeightAim
 from .._fit.sizes import SizeBounds, SizedAim
 from .._goals.goals import Bounds, MaxFairnessError, MinBalance
 from .._people.attributes import Attributes, Population
+from .._people.columns import looks_like_groups
 from .._sweep.memory import InMemorySweep
 from .._typing import FloatArray, IntArray
-from ..errors import ClusterSizeWarning, EmptyClusterWarning, FairnessGoalMissed, InvalidInputError
+from ..errors import ClusterSizeWarning, EmptyClusterWarning, FairnessGoalMissed, InvalidInputError, NoGroupsWarning
 from ..scaling import as_blocks
 from ._arguments import Arguments
 from ._machine import one_blas_thread
@@ -41,9 +42,11 @@ class FairClusterer(ClusterMixin, Arguments):  # type: ignore[misc]
             Numbers; float32 stays float32. Data frames are fine. No scaling is needed, though features with large
             values weigh more.
         y : ignored
+            Groups go to ``sensitive_features``.
         sensitive_features : column, data frame, 2-D array, dict of columns or None
             Group of each row: one column per attribute. A boolean table with several columns is a membership matrix:
-            a column per group, and a row may be in several groups or in none. None: plain clustering.
+            a column per group, and a row may be in several groups or in none. None: plain clustering, of which nothing
+            is said about fairness (its scores are NaN), with a :class:`NoGroupsWarning` unless ``fairness_weight=0``.
         sample_weight : array-like of shape (n_samples,) or None
             Weight of each row; 2 is the same as the row twice, 0 the same as no row but for its label.
 
@@ -53,6 +56,8 @@ class FairClusterer(ClusterMixin, Arguments):  # type: ignore[misc]
             The fitted estimator.
         """
         problem, population, starts = self._problem(X, sensitive_features, sample_weight)
+        if not population.has_groups and self.fairness_weight != 0:
+            warnings.warn(_no_groups(self.fairness_weight, y), NoGroupsWarning, stacklevel=2)
         aim = self._aim(problem, population.attributes)
         with one_blas_thread():
             fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
@@ -61,6 +66,8 @@ class FairClusterer(ClusterMixin, Arguments):  # type: ignore[misc]
         self.fairness_goal_met_ = aim.is_met(problem, fit)
         if aim.is_goal and not self.fairness_goal_met_:
             warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
+        if not population.has_groups:
+            self._forget_fairness()
         return self
 
     def _path_start(
@@ -142,7 +149,7 @@ class FairClusterer(ClusterMixin, Arguments):  # type: ignore[misc]
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> IntArray:
         """Fit, and return the labels."""
-        labels: IntArray = self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).labels_
+        labels: IntArray = self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight).labels_
         return labels
 
     def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
@@ -206,5 +213,22 @@ class FairClusterer(ClusterMixin, Arguments):  # type: ignore[misc]
         """Check everything, then put the parts together: the problem, its groups, and where to start."""
         raise NotImplementedError
 
+    def _forget_fairness(self) -> None:
+        """Without groups nothing is known about fairness: no score is perfect, and no goal is met."""
+        self.fairness_error_ = self.max_fairness_error_ = self.balance_ = float("nan")
+        self.fairness_errors_ = np.full_like(self.fairness_errors_, np.nan)
+        self.fairness_goal_met_ = False
+
     def _store_parameters(self, parameters: FloatArray) -> None:
         raise NotImplementedError
+
+
+def _no_groups(fairness_weight: Any, y: Any) -> str:
+    """Say that there are no groups, and where they seem to have gone."""
+    what = "A goal is" if fairness_weight == "auto" else f"fairness_weight={fairness_weight!r} is"
+    lost = looks_like_groups(y)
+    where = f"y is ignored; it holds {lost}: pass it as sensitive_features=. " if lost else "Pass sensitive_features=. "
+    return (
+        f"{what} asked for, but no groups are given, so this is plain clustering and nothing is known about its "
+        f"fairness. {where}For plain clustering, say fairness_weight=0."
+    )

@@ -107,8 +107,8 @@ random_state : int, RandomState or None, default=None
     Seed of the starts.
 n_jobs : int or None, default=None
     Threads. None: all cores that the process may use (or OMP_NUM_THREADS). The result does not depend on it.
-verbose : int, default=0
-    1: a line per outer iteration.
+verbose : int or callable, default=0
+    1: a line per outer iteration. A callable is told each one instead: its number and the energy.
 """,
     "labels_": """
 labels_ : ndarray of shape (n_samples,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _checks as checks
@@ -100,7 +101,7 @@ class FairKMeans(PredictingClusterer):
         polish: bool | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | Callable[[int, float], None] = 0,
     ) -> None:
         super().__init__(locals())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -139,7 +140,7 @@ class FairKMedian(PredictingClusterer):
         polish: bool | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | Callable[[int, float], None] = 0,
     ) -> None:
         super().__init__(locals())
 

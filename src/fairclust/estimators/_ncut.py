@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -78,8 +79,9 @@ class FairNCut(FairClusterer):
     n_jobs : int or None, default=None
         Threads. None: all cores that the process may use (or OMP_NUM_THREADS). On a given graph the result does not
         depend on it.
-    verbose : int, default=0
-        1: progress of the graph, and a line per outer iteration.
+    verbose : int or callable, default=0
+        1: progress of the graph, and a line per outer iteration. A callable is told each iteration instead: its number
+        and the energy.
 
     Attributes
     ----------
@@ -147,7 +149,7 @@ class FairNCut(FairClusterer):
         assignments: str = "hard",
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | Callable[[int, float], None] = 0,
     ) -> None:
         super().__init__(locals())
 
@@ -159,6 +161,7 @@ class FairNCut(FairClusterer):
         X : array-like of shape (n_samples, n_features), or affinities of shape (n_samples, n_samples)
             Points, or with ``affinity="precomputed"`` a symmetric matrix ≥ 0, dense or sparse.
         y : ignored
+            Groups go to ``sensitive_features``.
         sensitive_features : column, data frame, 2-D array, dict of columns or None
             Group of each row: one column per attribute, or a boolean membership matrix with a column per group. None:
             plain Ncut.
@@ -168,11 +171,11 @@ class FairNCut(FairClusterer):
         self : object
             The fitted estimator.
         """
-        return super().fit(X, sensitive_features=sensitive_features)
+        return super().fit(X, y, sensitive_features=sensitive_features)
 
     def fit_predict(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> IntArray:  # type: ignore[override]
         """Fit, and return the labels."""
-        labels: IntArray = self.fit(X, sensitive_features=sensitive_features).labels_
+        labels: IntArray = self.fit(X, y, sensitive_features=sensitive_features).labels_
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -212,7 +215,11 @@ class FairNCut(FairClusterer):
         if W is None:
             checks.check_distinct_rows(X, n_clusters)
             W = nearest_neighbors_graph(
-                X, n_neighbors, random_state=seed, n_threads=n_threads, verbose=int(self.verbose)
+                X,
+                n_neighbors,
+                random_state=seed,
+                n_threads=n_threads,
+                verbose=0 if callable(self.verbose) else int(self.verbose),
             )
         self.affinity_matrix_ = W
         level = Level(to_graph(W), cells.codes, None)

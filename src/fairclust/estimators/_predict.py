@@ -36,7 +36,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> FloatArray:
         """Fit, and return the distances to the centres."""
-        return self.fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight).transform(X)
+        return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight).transform(X)
 
     def predict(self, X: Any, sensitive_features: Any = None) -> IntArray:
         """Label new rows.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._audit.audit import _Hidden
+from .._audit.hidden import Hidden
 from .._people.attributes import Population
 from .._typing import AnyArray
 from ..errors import InvalidInputError
@@ -146,7 +146,7 @@ def _points_to_show(path: Any, suppress_below: float | None) -> list[int]:
     for i in range(len(path)):
         if shown and np.array_equal(path.labels[i], path.labels[shown[-1]]):
             continue
-        if not any(_Hidden.of(table, suppress_below).any for table in _tables(path, i)):
+        if not any(Hidden.of(table, suppress_below).any for table in _tables(path, i)):
             shown.append(i)
     if not shown:
         raise InvalidInputError(

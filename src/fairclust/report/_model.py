@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._audit.audit import AuditReport, AuditReports, _Hidden
+from .._audit.audit import AuditReport, AuditReports, audit_encoded
+from .._audit.hidden import Hidden
 from .._people.attributes import Population
-from .._people.columns import encode_groups, read_table
+from .._people.columns import read_table
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..metrics import count_cells
 from . import _charts as charts
 from . import _sections as sections
 from ._page import Page, build_page, figure, name, short_names, table, text
@@ -83,8 +83,8 @@ def model_report(
     if sensitive_features is None:
         raise InvalidInputError("model_report needs sensitive_features: the groups that the model was fitted with.")
     people = encoded_people(model, sensitive_features)
-    reports = _audited(model, people, suppress_below)
-    beside = None if plain is None else _audited(plain, people, suppress_below)
+    reports = audit_encoded(model.labels_, people, suppress_below=suppress_below)
+    beside = None if plain is None else audit_encoded(plain.labels_, people, suppress_below=suppress_below)
     report = next(iter(reports.values()))  # for what is the same in all: sizes and names of the clusters
     X = as_features(X, len(people.cells.codes))
     names = name_features(model, X, feature_names)
@@ -133,16 +133,8 @@ def encoded_people(model: Any, sensitive_features: Any) -> Population:
     return Population(model._attributes, model._attributes.encode(sensitive_features))
 
 
-def _audited(model: Any, people: Population, suppress_below: float | None) -> AuditReports:
-    clusters = encode_groups(model.labels_, argument="labels")
-    tables = count_cells(clusters, people, np.ones(len(clusters.codes)))
-    return AuditReports(
-        {name: AuditReport(one, len(clusters.codes), None, suppress_below) for name, one in tables.items()}
-    )
-
-
 def _is_hidden(reports: AuditReports) -> bool:
-    return any(_Hidden.of(report.composition, report.suppress_below).any for report in reports.values())
+    return any(Hidden.of(report.composition, report.suppress_below).any for report in reports.values())
 
 
 def _headline(model: Any, reports: AuditReports, plain: Any, is_hidden: bool) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from .. import __version__
-from .._audit.audit import AuditReport, _cells, _Hidden
+from .._audit.audit import AuditReport, table_cells
+from .._audit.hidden import Hidden
 from .._typing import AnyArray, FloatArray
 from . import _charts as charts
 from ._page import figure, name, short_names, table, text
@@ -49,7 +50,7 @@ class Composition:
 def composition_rows(report: AuditReport) -> Composition:
     """Lay the bars out, the cluster that is furthest off first; clusters with hidden counts are left out."""
     table_ = report.composition
-    hidden = _Hidden.of(table_, report.suppress_below)
+    hidden = Hidden.of(table_, report.suppress_below)
     parts, names = join_small_groups(table_.totals, short_names(table_.group_names.tolist()))
     targets = np.broadcast_to(table_.target, table_.counts.shape)
     labels = cluster_labels(report)
@@ -87,8 +88,8 @@ def cluster_labels(report: AuditReport) -> list[str]:
 
 def composition_table(report: AuditReport) -> str:
     """Give the counts and shares of every cluster, with small counts hidden."""
-    hidden = _Hidden.of(report.composition, report.suppress_below)
-    header, *rows = _cells(report.composition, hidden)
+    hidden = Hidden.of(report.composition, report.suppress_below)
+    header, *rows = table_cells(report.composition, hidden)
     worst = -1
     if not hidden.rows.any() and np.abs(report.deviations).max() > 1e-9:
         worst = int(report.fairness_errors.argmax())
