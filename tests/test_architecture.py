@@ -17,15 +17,9 @@ PACKAGE = Path(fairclust.__file__).parent
 
 # A module may import from layers above it in this table (a lower number), and from its own package.
 LAYERS = {
-<<<<<<< HEAD
-    0: ["errors", "_typing", "_files"],
+    0: ["errors", "_typing", "_files", "_memory"],
     1: ["_checks", "_people", "_fairness", "_core"],  # input; who is who; the K×J world; kernels
     2: ["_sweep", "_table", "graphs"],  # the question; rows of numbers and categories; graphs
-=======
-    0: ["errors", "_typing", "_files", "_memory"],
-    1: ["_checks", "_people", "_fairness", "_core", "graphs"],  # input; who is who; the K×J world; kernels; graphs
-    2: ["_sweep", "_table"],  # the question; rows of numbers and categories
->>>>>>> 595ba31 (Say where groups are missing, too small or no groups; name the groups that make the error)
     3: ["_solvers", "_goals", "_objectives", "metrics"],  # see no point; what is asked for; see the points
     4: ["_fit", "_audit"],  # the outer loop; accounts of labels
     5: ["_graph", "scaling"],  # Ncut's own; data beyond memory
