@@ -34,7 +34,7 @@ def test_every_page_is_reachable_from_the_menu():
         for block in re.findall(r"```\{toctree\}(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
             for line in block.splitlines():
                 if line and not line.startswith(":"):
-                    named |= {found for found in page.parent.glob(f"{line}.md")}
+                    named |= set(page.parent.glob(f"{line}.md"))
     ours = {page for page in DOCS.rglob("*.md") if "_build" not in page.parts}
     assert ours - named == {DOCS / "index.md"}
 
