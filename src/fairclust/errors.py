@@ -20,29 +20,101 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "ClusterSizeWarning",
+    "DataUnavailableError",
+    "EmptyClusterWarning",
+    "FairclustError",
+    "FairclustWarning",
+    "FairnessGoalMissed",
+    "InvalidInputError",
+    "MissingExtraError",
+    "SlowKernelsWarning",
+]
+
 
 class FairclustError(Exception):
-    """Base class of every exception that fairclust raises on purpose."""
+    """Base class of every exception that fairclust raises on purpose.
+
+    Examples
+    --------
+    >>> from fairclust import FairclustError, FairKMeans
+    >>> try:
+    ...     FairKMeans(50).fit([[0.0], [1.0]])
+    ... except FairclustError as error:
+    ...     print(error)
+    n_clusters=50 but X has 2 rows (n_samples=2). Use at most 2.
+    """
 
 
 class InvalidInputError(FairclustError, ValueError):
-    """The input is wrong: the message says what was found, what was expected and what to do."""
+    """The input is wrong: the message says what was found, what was expected and what to do.
+
+    Examples
+    --------
+    >>> from fairclust import metrics
+    >>> try:
+    ...     metrics.balance([0, 1, 1], ["F", "M"])
+    ... except ValueError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    InvalidInputError: sensitive_features has 2 rows but labels has 3. Pass one value per row of labels.
+    """
 
 
 class DataUnavailableError(FairclustError, OSError):
-    """A data set is not in the cache and could not be downloaded."""
+    """A data set is not in the cache and could not be downloaded.
+
+    Examples
+    --------
+    >>> from fairclust.datasets import fetch_adult
+    >>> try:
+    ...     fetch_adult(data_home="an-empty-folder", download=False)
+    ... except OSError as error:
+    ...     print(type(error).__name__)
+    DataUnavailableError
+    """
 
 
 class MissingExtraError(FairclustError, ImportError):
-    """An optional dependency is missing: the message names the extra that brings it."""
+    """An optional dependency is missing: the message names the extra that brings it.
+
+    Examples
+    --------
+    >>> from fairclust.errors import MissingExtraError
+    >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
 
 
 class FairclustWarning(UserWarning):
-    """Base class of every warning that fairclust issues."""
+    """Base class of every warning that fairclust issues.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from fairclust import FairclustWarning
+    >>> warnings.simplefilter("always", FairclustWarning)  # show each of ours, every time
+    """
 
 
 class FairnessGoalMissed(FairclustWarning):
-    """The asked fairness level was not reached."""
+    """The asked fairness level was not reached.
+
+    Examples
+    --------
+    Make it an error where a missed goal must not go unnoticed:
+
+    >>> import warnings
+    >>> from fairclust import FairKMeans, FairnessGoalMissed
+    >>> model = FairKMeans(2, target_proportions={"F": 0.5, "M": 0.5}, random_state=0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", FairnessGoalMissed)
+    ...     try:
+    ...         model.fit([[0.0], [0.1], [5.0], [5.1]], sensitive_features=["F", "M", "M", "M"])
+    ...     except FairnessGoalMissed:
+    ...         print("a quarter of the people cannot be half of every cluster")
+    a quarter of the people cannot be half of every cluster
+    """
 
 
 class NoGroupsWarning(FairclustWarning):
@@ -54,12 +126,33 @@ class SmallGroupWarning(FairclustWarning):
 
 
 class EmptyClusterWarning(FairclustWarning):
-    """Some clusters could not be filled."""
+    """Some clusters could not be filled.
+
+    Examples
+    --------
+    >>> from fairclust.errors import EmptyClusterWarning, FairclustWarning
+    >>> issubclass(EmptyClusterWarning, FairclustWarning)
+    True
+    """
 
 
 class ClusterSizeWarning(FairclustWarning):
-    """A cluster is smaller or larger than asked for; the message says by how much."""
+    """A cluster is smaller or larger than asked for; the message says by how much.
+
+    Examples
+    --------
+    >>> from fairclust.errors import ClusterSizeWarning, FairclustWarning
+    >>> issubclass(ClusterSizeWarning, FairclustWarning)
+    True
+    """
 
 
 class SlowKernelsWarning(FairclustWarning):
-    """The compiled kernels are absent, so the NumPy sweep does the work."""
+    """The compiled kernels are absent, so the NumPy sweep does the work.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from fairclust.errors import SlowKernelsWarning
+    >>> warnings.simplefilter("ignore", SlowKernelsWarning)  # where there is no compiler, and that is known
+    """

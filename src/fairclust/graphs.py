@@ -19,6 +19,8 @@ from ._checks import check_sparse
 from ._typing import FloatArray, IntArray
 from .errors import InvalidInputError, MissingExtraError
 
+__all__ = ["affinity_from_edges", "affinity_from_networkx", "check_affinity", "nearest_neighbors_graph"]
+
 EXACT_UP_TO = 100_000
 """Points up to which neighbours are searched exactly by scikit-learn; above it faiss searches, nearly exactly."""
 
@@ -99,6 +101,13 @@ def check_affinity(W: Any, argument: str = "X") -> Any:
     Returns
     -------
     W : csr_array of shape (n_nodes, n_nodes), float32 or float64, without stored zeros
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairclust.graphs import check_affinity
+    >>> check_affinity(np.array([[0.0, 1.0], [1.0, 0.0]])).nnz
+    2
     """
     W = sparse.csr_array(check_sparse(W, argument))
     if W.dtype not in (np.float32, np.float64):
@@ -256,6 +265,18 @@ def affinity_from_networkx(graph: Any, weight: str = "weight") -> tuple[Any, lis
     W : csr_array of shape (n_nodes, n_nodes)
     nodes : list
         Node of each row: ``sensitive_features`` must be in this order.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from fairclust.graphs import affinity_from_networkx
+    >>> W, nodes = affinity_from_networkx(networkx.path_graph(["ann", "bob", "eve"]))
+    >>> nodes
+    ['ann', 'bob', 'eve']
+    >>> W.toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
     """
     if graph.is_directed():
         raise InvalidInputError("graph is directed, but Ncut needs symmetric affinities. Pass graph.to_undirected().")

@@ -63,6 +63,16 @@ class Composition:
     everyone : ndarray of shape (n_clusters,) or None
         Where groups overlap: points (or weight) in each cluster, whatever groups they are in. None: each point is in
         one group.
+
+    Examples
+    --------
+    >>> from fairclust import metrics
+    >>> table = metrics.composition([0, 0, 0, 1], ["F", "M", "M", "F"])
+    >>> table.cluster_names, table.group_names
+    (array([0, 1]), array(['F', 'M'], dtype='<U1'))
+    >>> table.counts
+    array([[1., 2.],
+           [1., 0.]])
     """
 
     cluster_names: AnyArray

@@ -45,7 +45,7 @@ class TradeoffDisplay:
     >>> from fairclust.plotting import TradeoffDisplay
     >>> blobs = make_synthetic()
     >>> path = fairness_path(FairKMeans(2, random_state=0), blobs.data, sensitive_features=blobs.sensitive_features)
-    >>> display = TradeoffDisplay.from_path(path)  # doctest: +SKIP
+    >>> display = TradeoffDisplay.from_path(path)
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class CompositionDisplay:
     Examples
     --------
     >>> from fairclust.plotting import CompositionDisplay
-    >>> display = CompositionDisplay.from_predictions([0, 0, 1, 1], ["F", "M", "F", "F"])  # doctest: +SKIP
+    >>> display = CompositionDisplay.from_predictions([0, 0, 1, 1], ["F", "M", "F", "F"])
     """
 
     def __init__(
@@ -246,6 +246,17 @@ class ConvergenceDisplay:
         Matplotlib axes and figure, after ``plot``.
     line_ : matplotlib Line2D
         The curve, after ``plot``.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans
+    >>> from fairclust.datasets import make_synthetic
+    >>> from fairclust.plotting import ConvergenceDisplay
+    >>> data = make_synthetic()
+    >>> model = FairKMeans(2, random_state=0).fit(data.data, sensitive_features=data.sensitive_features)
+    >>> display = ConvergenceDisplay.from_estimator(model)
+    >>> len(display.line_.get_xdata()) == len(model.energy_history_)
+    True
     """
 
     def __init__(self, energy_history: FloatArray, stop_reason: str = "") -> None:

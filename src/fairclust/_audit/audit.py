@@ -55,6 +55,16 @@ class AuditReport:
         Counts below this are not shown in text and HTML.
     is_weighted : bool
         Whether the counts are weights.
+
+    Examples
+    --------
+    >>> from fairclust import audit
+    >>> report = audit([0, 0, 0, 0, 1, 1], sensitive_features=["F", "M", "M", "M", "F", "M"])
+    >>> report.counts
+    array([[1., 3.],
+           [1., 1.]])
+    >>> round(report.max_fairness_error, 4), round(report.balance, 3)
+    (0.0566, 0.333)
     """
 
     composition: metrics.Composition

@@ -66,6 +66,17 @@ class FairnessPath:
         Passes over the point costs for the whole path.
     attributes : Attributes
         What encodes people as the fits did.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans, fairness_path
+    >>> from fairclust.datasets import make_synthetic
+    >>> data = make_synthetic()
+    >>> path = fairness_path(FairKMeans(2, random_state=0), data.data, sensitive_features=data.sensitive_features)
+    >>> path.labels.shape == (len(path), len(data.data))
+    True
+    >>> path.select(max_fairness_error=0.01).max_fairness_error <= 0.01
+    True
     """
 
     fairness_weights: FloatArray

@@ -40,6 +40,15 @@ class Coreset:
         sample_weight=c.sample_weight)``.
     indices : ndarray of shape (n_points,)
         Where they were in the data (of a merged coreset: in the parts, one after the other).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairclust.baselines import fair_coreset
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> coreset = fair_coreset(X, ["F", "M"] * 500, 100, random_state=0)
+    >>> round(float(coreset.sample_weight.sum()))  # it stands for all rows
+    1000
     """
 
     X: FloatArray
@@ -131,6 +140,15 @@ def merge_coresets(parts: Sequence[Coreset]) -> Coreset:
     Returns
     -------
     coreset : Coreset
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairclust.baselines import fair_coreset, merge_coresets
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> parts = [fair_coreset(part, ["F", "M"] * 250, 50, random_state=0) for part in (X[:500], X[500:])]
+    >>> round(float(merge_coresets(parts).sample_weight.sum()))
+    1000
     """
     if not parts:
         raise InvalidInputError("parts is empty. Pass at least one coreset.")

@@ -91,6 +91,17 @@ def path_report(
     -------
     page : Page
         ``page.save("path.html")`` writes it.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans, fairness_path
+    >>> from fairclust.datasets import make_synthetic
+    >>> from fairclust.report import path_report
+    >>> blobs = make_synthetic()
+    >>> path = fairness_path(FairKMeans(2, random_state=0), blobs.data, sensitive_features=blobs.sensitive_features)
+    >>> page = path_report(path, blobs.data, blobs.sensitive_features)
+    >>> page.html.startswith("<!DOCTYPE html>")
+    True
     """
     shown = _points_to_show(path, suppress_below)
     labels = [np.asarray(path.labels[i]) for i in shown]

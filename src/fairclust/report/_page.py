@@ -43,6 +43,15 @@ class Page:
     ----------
     html : str
         The whole file.
+
+    Examples
+    --------
+    >>> from fairclust.report import Page
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(Page("<!doctype html><title>A page</title>").save(Path(folder) / "page.html")).read_text()
+    '<!doctype html><title>A page</title>'
     """
 
     html: str

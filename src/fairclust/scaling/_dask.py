@@ -242,7 +242,14 @@ def _require_dask() -> Any:
 
 
 class DaskParquet(ParquetBlocks):
-    """A Parquet file or data set whose row groups the workers read: they must see the files under the same path."""
+    """A Parquet file or data set whose row groups the workers read: they must see the files under the same path.
+
+    Examples
+    --------
+    >>> from fairclust.scaling import DaskParquet, ParquetBlocks
+    >>> issubclass(DaskParquet, ParquetBlocks)  # used the same way; the work goes to the scheduler in force
+    True
+    """
 
     def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
         """One task per row group; the rows stay with the workers."""

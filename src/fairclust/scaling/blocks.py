@@ -83,6 +83,12 @@ class Blocks(ABC):
         None: ``labels_`` is an array in memory.
     feature_names : sequence of str or None
         Names of the features, where the source knows them.
+
+    Examples
+    --------
+    >>> from fairclust.scaling import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
+    >>> all(issubclass(kind, Blocks) for kind in (ArrayBlocks, MemmapBlocks, ParquetBlocks))
+    True
     """
 
     labels_to: Path | None = None
@@ -199,6 +205,16 @@ class MemmapBlocks(Blocks):
         Rows per block.
     labels_to : path or None
         See :class:`Blocks`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairclust import FairKMeans
+    >>> from fairclust.scaling import MemmapBlocks
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))  # or the path of a .npy file
+    >>> model = FairKMeans(3, random_state=0).fit(MemmapBlocks(X, block_rows=300), sensitive_features=["F", "M"] * 500)
+    >>> model.fairness_goal_met_
+    True
     """
 
     def __init__(
@@ -257,6 +273,24 @@ class ParquetBlocks(Blocks):
     -----
     In :meth:`FairKMeans.fit`, ``sensitive_features`` (one name, or a list) and ``sample_weight`` are names of columns.
     Row groups of 100,000 to a million rows are a good size: one row group is one piece of work.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import polars
+    >>> from fairclust import FairKMeans
+    >>> from fairclust.scaling import ParquetBlocks
+    >>> rng = np.random.default_rng(0)
+    >>> age, debt = rng.normal(size=(2, 900))
+    >>> table = polars.DataFrame({"age": age, "debt": debt, "sex": ["F", "M", "M"] * 300})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table.write_parquet(Path(folder) / "people.parquet")
+    ...     people = ParquetBlocks(Path(folder) / "people.parquet", columns=["age", "debt"])
+    ...     model = FairKMeans(3, random_state=0).fit(people, sensitive_features="sex")
+    >>> model.labels_.shape, model.fairness_goal_met_
+    ((900,), True)
     """
 
     def __init__(
