@@ -29,7 +29,9 @@ __all__ = [
     "FairnessGoalMissed",
     "InvalidInputError",
     "MissingExtraError",
+    "NoGroupsWarning",
     "SlowKernelsWarning",
+    "SmallGroupWarning",
 ]
 
 
@@ -110,7 +112,7 @@ class FairnessGoalMissed(FairclustWarning):
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", FairnessGoalMissed)
     ...     try:
-    ...         model.fit([[0.0], [0.1], [5.0], [5.1]], sensitive_features=["F", "M", "M", "M"])
+    ...         model.fit([[0.0], [0.1], [5.0], [5.1]] * 2, sensitive_features=["F", "M", "M", "M"] * 2)
     ...     except FairnessGoalMissed:
     ...         print("a quarter of the people cannot be half of every cluster")
     a quarter of the people cannot be half of every cluster
@@ -118,11 +120,29 @@ class FairnessGoalMissed(FairclustWarning):
 
 
 class NoGroupsWarning(FairclustWarning):
-    """Fairness was asked for, but no groups were given: this is plain clustering."""
+    """Fairness was asked for, but no groups were given: this is plain clustering.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from fairclust import FairKMeans, NoGroupsWarning
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     model = FairKMeans(2, min_balance=0.5, random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
+    >>> told[0].category is NoGroupsWarning
+    True
+    """
 
 
 class SmallGroupWarning(FairclustWarning):
-    """A group has fewer people than there are clusters, so that the goal cannot be met everywhere."""
+    """A group has fewer people than there are clusters, so that the goal cannot be met everywhere.
+
+    Examples
+    --------
+    >>> from fairclust.errors import FairclustWarning, SmallGroupWarning
+    >>> issubclass(SmallGroupWarning, FairclustWarning)
+    True
+    """
 
 
 class EmptyClusterWarning(FairclustWarning):
