@@ -22,7 +22,7 @@ LAYERS = {
     2: ["_sweep", "_table", "graphs"],  # the question; rows of numbers and categories; graphs
     3: ["_solvers", "_goals", "_objectives", "metrics"],  # see no point; what is asked for; see the points
     4: ["_fit", "_audit"],  # the outer loop; accounts of labels
-    5: ["_graph", "scaling"],  # Ncut's own; data beyond memory
+    5: ["_graph", "scaling", "_model_files"],  # Ncut's own; data beyond memory; fits as files
     6: ["estimators"],
     7: ["baselines", "report", "plotting"],
     8: ["reproduce"],

@@ -4,7 +4,7 @@ from . import baselines, datasets, graphs, metrics
 from ._audit.audit import AuditReport, audit
 from ._fit.path import FairnessPath, fairness_path
 from .errors import FairclustError, FairclustWarning, FairnessGoalMissed, NoGroupsWarning
-from .estimators import FairKMeans, FairKMedian, FairNCut
+from .estimators import FairKMeans, FairKMedian, FairNCut, load
 
 __version__ = "0.1.0"
 
@@ -24,5 +24,6 @@ __all__ = [
     "datasets",
     "fairness_path",
     "graphs",
+    "load",
     "metrics",
 ]

@@ -3,5 +3,6 @@
 from ._kmeans import FairKMeans
 from ._kmedian import FairKMedian
 from ._ncut import FairNCut
+from ._saving import load
 
-__all__ = ["FairKMeans", "FairKMedian", "FairNCut"]
+__all__ = ["FairKMeans", "FairKMedian", "FairNCut", "load"]

@@ -23,11 +23,12 @@ from ..errors import ClusterSizeWarning, EmptyClusterWarning, FairnessGoalMissed
 from ..scaling import as_blocks
 from ._arguments import Arguments
 from ._machine import one_blas_thread
+from ._saving import Savable
 
 _LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them
 
 
-class FairClusterer(ClusterMixin, Arguments):  # type: ignore[misc]
+class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
     """What all fair estimators share. A subclass says what its objective is and where to start."""
 
     # Class-level requests: with metadata routing on, sensitive_features travels through a Pipeline by itself.
