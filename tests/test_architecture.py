@@ -6,6 +6,9 @@ A module that is not in the table fails the first test: give it a layer.
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,6 +165,25 @@ def test_optional_packages_are_not_imported_at_the_top_of_a_module():
             )
             if isinstance(node, ast.Import | ast.ImportFrom):
                 assert not {name.split(".")[0] for name in names} & optional, f"{path.name}: line {node.lineno}"
+
+
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "faiss": "faiss-cpu", "vl_convert": "vl-convert-python"}
+
+
+def declared():
+    """What pyproject.toml asks for: by every user, and by some extra."""
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [one for extra in project["optional-dependencies"].values() for one in extra]
+    return [{re.match(r"[\w-]+", one)[0] for one in wanted} for wanted in (project["dependencies"], extras)]
+
+
+def test_every_package_that_is_imported_is_declared():
+    required, optional = declared()
+    for path in sources():
+        others = {i.imported for i in imports_of(path) if not i.is_ours and not i.for_types_only}
+        others -= {*sys.stdlib_module_names, "__future__", "nanobind"}
+        undeclared = {DISTRIBUTIONS.get(name, name) for name in others} - required - optional
+        assert not undeclared, path.name
 
 
 def test_every_public_name_has_a_docstring():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from fairclust import graphs
+from fairclust import graphs, metrics
 from fairclust.errors import InvalidInputError, MissingExtraError
 from fairclust.graphs import affinity_from_edges, affinity_from_networkx, check_affinity, nearest_neighbors_graph
 
@@ -160,3 +160,24 @@ def test_degrees_count_self_loops_and_empty_rows():
     graph = graphs.to_graph(check_affinity(np.array([[2.0, 1, 0], [1, 0, 0], [0, 0, 0]])))
     assert graph.degree.tolist() == [3, 1, 0]
     assert graph.induced(np.array([0, 2])).degree.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("gap", [1e-9, 5e-7, 3e-6, 1e-3])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_estimators_and_metrics_agree_on_what_is_symmetric(gap, form):
+    W = form(np.array([[0.0, 1.0, 0.5], [1.0 + gap, 0.0, 0.0], [0.5, 0.0, 0.0]]))
+    if gap <= graphs.SYMMETRY_TOLERANCE:
+        ours = check_affinity(W)
+        assert (ours != ours.T).nnz == 0
+        assert metrics.ncut_objective(W, [0, 0, 1]) == pytest.approx(metrics.ncut_objective(ours, [0, 0, 1]), abs=gap)
+        return
+    for check in (check_affinity, lambda W: metrics.ncut_objective(W, [0, 0, 1])):
+        with pytest.raises(InvalidInputError, match="not symmetric"):
+            check(W)
+
+
+def test_a_float32_kernel_matrix_is_symmetric_enough():
+    X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    W = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    W[0, 1] = np.nextafter(W[0, 1], np.float32(2.0))  # the last bit, as BLAS rounds
+    assert check_affinity(W).dtype == np.float32

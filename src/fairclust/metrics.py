@@ -24,6 +24,7 @@ from ._people.attributes import Attribute, Options, Population, encode_people
 from ._people.columns import Groups, encode_groups, read_table, to_column
 from ._typing import AnyArray, FloatArray, IntArray
 from .errors import InvalidInputError
+from .graphs import SYMMETRY_TOLERANCE
 
 __all__ = [
     "Composition",
@@ -38,7 +39,6 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 20  # numbers held at a time by the objectives: 8 MB per temporary
-_SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; wide enough for a float32 graph
 _DISTANCES = {"euclidean": "euclidean", "manhattan": "cityblock"}
 
 Targets = Mapping[Any, Any] | Sequence[Any] | FloatArray | None
@@ -617,7 +617,7 @@ def _affinity(W: Any) -> Any:
         raise InvalidInputError(f"W has negative entries (down to {W.min():.6g}). Affinities must be ≥ 0.")
     other = W.T.tocsr() if sparse.issparse(W) else W.T
     gap = max(float(abs(_float(W[rows]) - _float(other[rows])).max()) for rows in _slices(W))
-    if gap > _SYMMETRY_TOLERANCE * float(W.max()):
+    if gap > SYMMETRY_TOLERANCE * float(W.max()):
         raise InvalidInputError(
             f"W is not symmetric: W and its transpose differ by up to {gap:.6g}. Pass (W + W.T) / 2."
         )

@@ -117,6 +117,45 @@ def test_groups_may_be_in_memory_and_columns_in_chunks(people, expected, client)
     assert_same(model().fit(da.from_array(X, chunks=(BLOCK, 2)), sensitive_features=groups), expected)
 
 
+@pytest.fixture(scope="module")
+def attributes(people):
+    """Two attributes of everyone, and the fit of blocks in memory."""
+    X, groups = people
+    table = np.column_stack([groups, np.where(np.arange(len(X)) % 3 == 0, "old", "young")])
+    blocks = ArrayBlocks([(X[i : i + BLOCK], table[i : i + BLOCK]) for i in range(0, len(X), BLOCK)])
+    return table, model().fit(blocks)
+
+
+@pytest.mark.parametrize("kind", ["array", "dict", "frame", "dask array", "dask array in column chunks", "dask dict"])
+def test_several_attributes_come_in_every_form_that_memory_takes(people, attributes, kind):
+    table, expected = attributes
+    lazy = da.from_array(table, chunks=(BLOCK, -1))
+    forms = {
+        "array": table,
+        "dict": {"sex": table[:, 0], "age": table[:, 1]},
+        "frame": pd.DataFrame(table, columns=["sex", "age"]),
+        "dask array": lazy,
+        "dask array in column chunks": da.from_array(table, chunks=(1000, 1)),
+        "dask dict": {"sex": lazy[:, 0], "age": table[:, 1]},
+    }
+    assert_same(model().fit(as_dask(*people)[0], sensitive_features=forms[kind]), expected)
+
+
+def test_a_membership_matrix_may_be_in_memory(people):
+    X, groups = people
+    member = np.column_stack([groups == "F", np.arange(len(X)) % 2 == 0])
+    blocks = ArrayBlocks([(X[i : i + BLOCK], member[i : i + BLOCK]) for i in range(0, len(X), BLOCK)])
+    found = model().fit(as_dask(*people)[0], sensitive_features=member)
+    assert_same(found, model().fit(blocks))
+    assert found.group_names_.tolist() == ["group 0", "group 1"]
+
+
+def test_columns_of_another_length_are_told_by_name(people):
+    X, groups = as_dask(*people)
+    with pytest.raises(ValueError, match=r"sensitive_features\['age'\] has 11999 rows but X has 12000"):
+        model().fit(X, sensitive_features={"sex": groups, "age": people[1][:-1]})
+
+
 def test_data_frames_are_read_by_partition(people, expected, client):
     X, groups = people
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sex=groups, w=1.0)

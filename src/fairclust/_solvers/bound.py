@@ -1,7 +1,7 @@
 """Algorithm 1 of the paper: the bound optimiser, with its step size mended.
 
 Each step multiplies the assignments by exp(−(a + λb)/L), where b is the slope of the fairness term, and normalises. In
-terms of the state that is ``scale += 1/L; pull += λb/L``. See docs/decisions/0002 for why a is divided by L too.
+terms of the state that is ``scale += 1/L; pull += λb/L``. See docs/decisions/0001 for why a is divided by L too.
 """
 
 from __future__ import annotations

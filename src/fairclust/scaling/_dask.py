@@ -7,13 +7,14 @@ depend on which worker was first, nor on a worker that was lost and whose partit
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .._people.attributes import as_table
 from .._people.columns import Table, read_table, to_column
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
@@ -56,6 +57,7 @@ class DaskBlocks(Blocks):
                     raise InvalidInputError(f"column {column!r} ({name}) is not in X: {', '.join(self._X.columns)}.")
                 X, column = X.drop(columns=[column]), self._X[column]
             columns.append((name, column))
+        columns[0] = ("sensitive_features", _read(columns[0][1]))
         if self._is_frame:
             self.feature_names = [str(name) for name in X.columns]
         parts = _partitions(X)
@@ -101,13 +103,17 @@ def _has_room(n_bytes: int) -> bool:
 def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
     rows = np.asarray(X)
     rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
-    for name, column in (("sensitive_features", values), ("sample_weight", weights)):
-        if column is not None and len(column) != len(rows):
+    table = None if values is None else as_table(values, "sensitive_features")
+    counts = {
+        "sensitive_features": len(rows) if table is None else table.n_rows,
+        "sample_weight": len(rows) if weights is None else len(weights),
+    }
+    for name, count in counts.items():
+        if count != len(rows):
             raise InvalidInputError(
-                f"a partition of {name} has {len(column)} rows, but that of X has {len(rows)}. "
-                "Give both the same partitions."
+                f"a partition of {name} has {count} rows, but that of X has {len(rows)}. Give both the same partitions."
             )
-    kinds, codes = encode(None if values is None else read_table(values), len(rows))
+    kinds, codes = encode(table, len(rows))
     weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
     return PreparedBlock(rows, None, weights, codes, {}, kinds=kinds)
 
@@ -120,13 +126,26 @@ def _partitions(X: Any) -> list[Any]:
     return list(X.to_delayed().ravel())
 
 
+def _read(groups: Any) -> Any:
+    """Groups in memory as columns; Dask's collections, and dicts with them, as they are."""
+    is_lazy = is_dask(groups) or (isinstance(groups, Mapping) and any(map(is_dask, groups.values())))
+    return groups if groups is None or is_lazy else read_table(groups)
+
+
 def _aligned(name: str, column: Any, n_parts: int, sizes: Sequence[int] | None) -> list[Any]:
-    """A column in the partitions of X."""
+    """One column, or several, in the partitions of X."""
     if column is None:
         return [None] * n_parts
+    if isinstance(column, Table):
+        split = zip(*(_aligned(name, one, n_parts, sizes) for one in column.columns), strict=True)
+        return [replace(column, columns=own) for own in split]
+    if isinstance(column, Mapping):
+        split = zip(*(_aligned(f"{name}[{key!r}]", one, n_parts, sizes) for key, one in column.items()), strict=True)
+        return [dict(zip(column, own, strict=True)) for own in split]
     if is_dask(column):
         if hasattr(column, "chunks"):
             column = column.reshape(-1) if column.ndim == 2 and column.shape[1] == 1 else column
+            column = column.rechunk({1: -1}) if column.ndim == 2 else column
             if sizes is not None and not np.isnan(column.shape[0]):
                 if column.shape[0] != sum(sizes):
                     raise InvalidInputError(
