@@ -506,3 +506,11 @@ def test_only_women_of_the_census_sample_have_borne_children() -> None:
     fertility = bunch.data[:, bunch.feature_names.index("FERTIL")]
     assert set(bunch.sensitive_features[fertility > 0]) == {"female"}
     assert bunch.target_proportions == pytest.approx({"female": 0.51658, "male": 0.48342})
+
+
+def test_census_files_on_disk_are_told(tmp_path):
+    assert datasets.census1990_on_disk(tmp_path) == ()
+    for name, known in (("hUSCensus1990raw50K.csv.bz2", ("sample",)), ("USCensus1990raw.data.txt", ("sample", "full"))):
+        (tmp_path / "census1990").mkdir(exist_ok=True)
+        (tmp_path / "census1990" / name).touch()
+        assert datasets.census1990_on_disk(tmp_path) == known

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 
 import oracles
 from cases import ESTIMATORS, PEOPLE, PROTOTYPE_ESTIMATORS, SOLVER_NAMES, people
-from fairclust import FairKMeans, FairNCut
+from fairclust import FairKMeans, FairNCut, fairness_path
 from fairclust.datasets import make_synthetic, make_synthetic_unequal
 from fairclust.errors import EmptyClusterWarning
 
@@ -449,3 +449,35 @@ def test_small_random_problems_keep_every_promise(seed, n_samples, n_clusters, n
     assert model.objective_ == pytest.approx(oracles.kmeans_objective(X, model.labels_), rel=1e-6, abs=1e-9)
     best_possible = oracles.kmeans_objective(X, np.zeros(n_samples, dtype=int))
     assert model.objective_ <= best_possible * (1 + 1e-9)
+
+
+# --- handles ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_callable_hears_of_every_iteration_instead_of_the_screen(estimator, capsys):
+    heard = []
+    model = fitted(estimator, people(), verbose=lambda n_iter, energy: heard.append((n_iter, energy)))
+    assert heard
+    assert [n_iter for n_iter, _ in heard][-1] >= 1
+    assert heard[-1][1] == pytest.approx(model.energy_, rel=0.05)
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_attributes_of_a_fit_encode_other_people(estimator):
+    data = people()
+    attributes = fitted(estimator, data).attributes_
+    np.testing.assert_array_equal(attributes.names, np.unique(data.groups))
+    np.testing.assert_array_equal(attributes.encode(["g1", "g0"]).is_known, True)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_path_starts_at_the_plain_clustering(estimator):
+    data = people()
+    start = estimator(4, random_state=0, init=data.init).path_start(data.X, data.groups)
+    path = fairness_path(
+        estimator(4, random_state=0, init=data.init), data.X, sensitive_features=data.groups, fairness_weights=[0.0]
+    )
+    found = start.problem.fit(0.0, start.parameters)
+    assert found.result.objective == pytest.approx(path.objectives[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
@@ -182,8 +182,25 @@ class FairnessPath:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
+@dataclass(frozen=True)
+class PathStart:
+    """What a path begins with: a problem, its attributes, and the parameters of the best plain clustering."""
+
+    problem: Problem
+    attributes: Attributes
+    parameters: FloatArray
+
+
+class PathEstimator(Protocol):
+    """An estimator that a path can be followed with."""
+
+    def path_start(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> PathStart:
+        """Check everything, and find the best plain clustering."""
+        ...
+
+
 def fairness_path(
-    estimator: Any,
+    estimator: PathEstimator,
     X: Any,
     *,
     sensitive_features: Any,
@@ -230,17 +247,18 @@ def fairness_path(
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
     given = None if fairness_weights is None else _check_weights(fairness_weights)
-    problem, attributes, start = model._path_start(X, sensitive_features, sample_weight)
-    weights = _grid(problem, start) if given is None else given
+    start = model.path_start(X, sensitive_features, sample_weight)
+    problem = start.problem
+    weights = _grid(problem, start.parameters) if given is None else given
     fits = []
-    for weight, fit in zip(weights, _follow(problem, weights, start), strict=True):
+    for weight, fit in zip(weights, _follow(problem, weights, start.parameters), strict=True):
         fits.append(fit)
         if verbose:
             result = fit.result
             print(
                 f"weight {weight:.4g}: objective {result.objective:.6g}, error {problem.error(result):.4g}", flush=True
             )
-    return _collect(problem, weights, fits, attributes)
+    return _collect(problem, weights, fits, start.attributes)
 
 
 def _follow(problem: Problem, weights: FloatArray, start: FloatArray) -> Iterator[WeightedFit]:

@@ -5,6 +5,7 @@ nothing more; what each method promises is said in its class.
 """
 
 from ._assignment import FairAssignment
+from ._centers import best_centers, plain_centers
 from ._coreset import Coreset, fair_coreset, merge_coresets
 from ._fairlets import Fairlets
 from ._scalable_fairlets import ScalableFairlets
@@ -16,6 +17,8 @@ __all__ = [
     "FairSpectral",
     "Fairlets",
     "ScalableFairlets",
+    "best_centers",
     "fair_coreset",
     "merge_coresets",
+    "plain_centers",
 ]

@@ -12,7 +12,7 @@ import polars
 
 from .._people.columns import to_column
 from .._typing import AnyArray, FloatArray
-from ..datasets._preprocessing import feature_moments
+from ..datasets import feature_moments
 from ..errors import InvalidInputError
 from .screen import shown
 from .tables import Table

@@ -215,7 +215,7 @@ def _labels_by_block(labels: Any) -> Iterator[IntArray]:
 def _audit(model: Any, suppress_below: float | None) -> AuditReports:
     """The make-up of the clusters, from the tables of the fit."""
     counts, reports, first = model.proportions_ * model.cluster_sizes_[:, None], {}, 0
-    for attribute in model._attributes:
+    for attribute in model.attributes_:
         own = slice(first, first + attribute.n_groups)
         first += attribute.n_groups
         table = Composition(

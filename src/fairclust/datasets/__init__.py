@@ -5,11 +5,13 @@ need this one.
 """
 
 from fairclust.datasets._census_like import make_census_like
-from fairclust.datasets._preprocessing import standardize_and_normalize
+from fairclust.datasets._preprocessing import feature_moments, standardize_and_normalize
 from fairclust.datasets._synthetic import make_synthetic, make_synthetic_unequal
-from fairclust.datasets._uci import fetch_adult, fetch_bank, fetch_census1990
+from fairclust.datasets._uci import census1990_on_disk, fetch_adult, fetch_bank, fetch_census1990
 
 __all__ = [
+    "census1990_on_disk",
+    "feature_moments",
     "fetch_adult",
     "fetch_bank",
     "fetch_census1990",

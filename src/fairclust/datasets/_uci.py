@@ -187,6 +187,22 @@ def fetch_bank(
     )
 
 
+def census1990_on_disk(data_home: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+    """Say which files of US Census 1990 are in the data folder: subsets that `fetch_census1990` loads at once.
+
+    Parameters
+    ----------
+    data_home : path or None
+        As in `fetch_adult`.
+
+    Returns
+    -------
+    subsets : tuple of str
+        Out of "sample" and "full".
+    """
+    return tuple(subset for subset, file in CENSUS.items() if path_of(file, data_home).is_file())
+
+
 def fetch_census1990(
     *,
     data_home: str | os.PathLike[str] | None = None,
@@ -263,8 +279,8 @@ def _bank_rows(path: Path) -> Iterator[dict[str, str]]:
 
 
 def _census_subset_at_hand(data_home: str | os.PathLike[str] | None) -> str:
-    at_hand = [name for name in ("full", "sample") if path_of(CENSUS[name], data_home).is_file()]
-    return at_hand[0] if at_hand else "full"
+    at_hand = census1990_on_disk(data_home)
+    return "sample" if at_hand == ("sample",) else "full"
 
 
 def _census_table(path: Path, n_rows: int) -> tuple[NDArray[np.float32], NDArray[np.intp]]:

@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks as checks
+from .._fit.path import PathStart
 from .._fit.polish import Polishable, polish
 from .._fit.problem import Problem, WeightedFit
 from .._fit.restarts import best_of
@@ -71,20 +73,35 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
             self._forget_fairness()
         return self
 
-    def _path_start(
-        self, X: Any, sensitive_features: Any, sample_weight: Any
-    ) -> tuple[Problem, Attributes, FloatArray]:
-        """The problem and the parameters that a path starts from: those of the best plain clustering."""
+    @property
+    def attributes_(self) -> Attributes:
+        """How sensitive columns became groups: names, targets, and the cells of other people by ``encode``."""
+        check_is_fitted(self)
+        return self._attributes
+
+    def path_start(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> PathStart:
+        """What :func:`fairclust.fairness_path` begins with: the problem, and the best plain clustering.
+
+        Parameters
+        ----------
+        X, sensitive_features, sample_weight
+            As for :meth:`fit`; X in memory.
+
+        Returns
+        -------
+        start : PathStart
+            The problem, the attributes, and the parameters (centres, or labels for Ncut) of the plain clustering.
+        """
         if as_blocks(X, self.n_clusters) is not None:
             raise InvalidInputError(
                 "fairness_path needs X in memory. Pass an array, for example of a sample of the rows."
             )
         problem, population, starts = self._problem(X, sensitive_features, sample_weight)
         if len(starts) == 1:
-            return problem, population.attributes, starts[0]
+            return PathStart(problem, population.attributes, starts[0])
         aim = WeightAim(0.0, MaxFairnessError(problem.fairness, self.max_fairness_error))
         plain = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
-        return problem, population.attributes, plain.result.parameters
+        return PathStart(problem, population.attributes, plain.result.parameters)
 
     def _aim(self, problem: Problem, attributes: Attributes) -> Aim:
         """What to fit for: a weight, or a goal."""

@@ -131,7 +131,7 @@ def encoded_people(model: Any, sensitive_features: Any) -> Population:
         raise InvalidInputError(
             f"sensitive_features has {n_rows} rows, but the model was fitted to {len(model.labels_)}."
         )
-    return Population(model._attributes, model._attributes.encode(sensitive_features))
+    return Population(model.attributes_, model.attributes_.encode(sensitive_features))
 
 
 def _is_hidden(reports: AuditReports) -> bool:

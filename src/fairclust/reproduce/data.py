@@ -13,6 +13,7 @@ import numpy as np
 
 from .._typing import AnyArray, FloatArray
 from ..datasets import (
+    census1990_on_disk,
     fetch_adult,
     fetch_bank,
     fetch_census1990,
@@ -21,8 +22,6 @@ from ..datasets import (
     make_synthetic_unequal,
     standardize_and_normalize,
 )
-from ..datasets._download import path_of
-from ..datasets._uci import CENSUS
 from ..graphs import EXACT_UP_TO, nearest_neighbors_graph
 from .paper import CENSUS_ROWS
 
@@ -143,9 +142,7 @@ def _points(data: Any) -> Points:
 
 
 def _census(objective: str, data_dir: Path | None) -> Source:
-    has_full = path_of(CENSUS["full"], data_dir).is_file()
-    has_sample = path_of(CENSUS["sample"], data_dir).is_file()
-    if has_sample and not has_full:
+    if census1990_on_disk(data_dir) == ("sample",):
         return Source(
             "census-sample", "Census II, sample of 50,000 rows", "census", "sample",
             lambda: _points(fetch_census1990(data_home=data_dir, subset="sample")),

@@ -12,8 +12,7 @@ import numpy as np
 
 from .. import metrics
 from .._typing import FloatArray, IntArray
-from ..baselines import FairAssignment, Fairlets, FairSpectral, ScalableFairlets
-from ..baselines._centers import best_centers, plain_centers
+from ..baselines import FairAssignment, Fairlets, FairSpectral, ScalableFairlets, best_centers, plain_centers
 from ..errors import FairclustWarning
 from ..estimators import FairKMeans, FairKMedian, FairNCut
 from .data import Source
