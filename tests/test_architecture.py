@@ -217,17 +217,9 @@ def private_attributes(path):
                 yield f"line {node.lineno}: {holder}.{node.attr}"
 
 
-OPEN_DOORS = {"cli/demo.py", "cli/fit.py", "cli/pathing.py", "cli/summary.py"}
-OPEN_DOORS |= {"report/_explorer.py", "report/_model.py", "report/_sections.py"}
-
-
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_nobody_enters_another_part_by_a_private_door(path):
-    doors = [*private_imports(path), *private_attributes(path)]
-    if str(path.relative_to(PACKAGE)) in OPEN_DOORS:
-        assert doors, "closed by now: take this file out of OPEN_DOORS"
-        return
-    assert not doors
+    assert not [*private_imports(path), *private_attributes(path)]
 
 
 def test_every_public_name_has_a_docstring():

@@ -13,8 +13,7 @@ from .._typing import AnyArray, FloatArray
 from ..datasets import make_census_like, make_synthetic
 from ..errors import MissingExtraError
 from ..estimators import FairKMeans
-from ..report import model_report, path_report
-from ..report._page import check_extras
+from ..report import check_extras, model_report, path_report
 from .screen import note, percent, say, show_table
 
 _GOAL = 0.01

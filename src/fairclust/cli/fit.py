@@ -16,8 +16,7 @@ from .._audit.audit import AuditReports, audit_each
 from .._checks import DEFAULT_MAX_FAIRNESS_ERROR
 from .._typing import AnyArray
 from ..errors import InvalidInputError
-from ..report import Page, model_report
-from ..report._page import check_extras
+from ..report import Page, check_extras, model_report
 from .columns import (
     MISSING_POLICIES,
     Choice,

@@ -13,8 +13,7 @@ import polars
 from .. import __version__
 from .._fit.path import FairnessPath, fairness_path
 from ..errors import InvalidInputError
-from ..report import path_report
-from ..report._page import check_extras
+from ..report import check_extras, path_report
 from .files import check_output
 from .fit import Method, People, Source, Wanted, load_people, remarks_on, tell_people, typed_command
 from .objectives import find_estimator

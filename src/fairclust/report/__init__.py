@@ -2,6 +2,6 @@
 
 from ._explorer import path_report
 from ._model import model_report
-from ._page import Page
+from ._page import Page, check_extras
 
-__all__ = ["Page", "model_report", "path_report"]
+__all__ = ["Page", "check_extras", "model_report", "path_report"]
