@@ -13,6 +13,7 @@ from .columns import Grouping
 from .demo import run_demo
 from .fit import Method, Source, Wanted, run_fit
 from .pathing import run_path
+from .predicting import Prediction, run_predict
 from .reproducing import run_reproduce
 from .screen import guarded, say
 from .streaming import Streaming
@@ -118,6 +119,9 @@ def fit(
         Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv, .parquet.")
     ] = None,
     report: Report = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Where the model goes, for fairclust predict: people.fairclust.")
+    ] = None,
     features: Features = None,
     encode: Encode = None,
     exclude: Exclude = None,
@@ -173,9 +177,42 @@ def fit(
             jobs,
             grouping,
         ),
-        Wanted(out, report, label_column, soft, compare, suppress_below, json, force),
+        Wanted(out, report, label_column, soft, compare, suppress_below, json, force, model),
         Streaming(out_of_core, dask),
     )
+
+
+@app.command()
+@guarded
+def predict(
+    file: File,
+    model: Annotated[Path, typer.Option(help="A model that fairclust fit --model, or model.save in Python, wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv, .parquet.")
+    ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Label all rows together, so that the goal of the fit holds among them.")
+    ] = False,
+    groups: Annotated[
+        bool, typer.Option("--groups/--no-groups", help="Use the rows' groups; without: the nearest centre.")
+    ] = True,
+    missing: Missing = "error",
+    label_column: Annotated[str, typer.Option(help="Name of the new column.")] = "cluster",
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    suppress_below: Suppress = None,
+    json: Json = False,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Label new rows by a model: by its prices, one row at a time, or as a batch that meets its goal."""
+    run_predict(
+        Prediction(
+            file, model, out, batch, groups, missing, label_column, delimiter, encoding, decimal, suppress_below, json,
+            force,
+        )
+    )  # fmt: skip
 
 
 @app.command()

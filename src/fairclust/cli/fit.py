@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from .columns import (
 )
 from .files import check_output
 from .objectives import WORDS, find_estimator, watched
+from .predicting import recipe_of
 from .screen import note, say, told_warnings
 from .streaming import Streaming, is_streamed, run_streamed
 from .summary import audits_as_json, listed, print_json, show_audits
@@ -113,6 +115,7 @@ class Wanted:
     suppress_below: float | None = None
     json: bool = False
     force: bool = False
+    model: Path | None = None
 
 
 @dataclass
@@ -130,10 +133,13 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
     """Read, fit, tell, write; block by block where that is asked for or the file does not fit in memory."""
     estimator = find_estimator(method.objective)
     parameters = method.parameters()
-    for path, argument in ((wanted.out, "--out"), (wanted.report, "--report")):
+    outputs = ((wanted.out, "--out"), (wanted.report, "--report"), (wanted.model, "--model"))
+    for path, argument in outputs:
         check_output(path, force=wanted.force, argument=argument, inputs=(source.file,) if source.file.exists() else ())
-    if wanted.out is not None and wanted.report is not None and wanted.out.resolve() == wanted.report.resolve():
-        raise InvalidInputError(f"--out and --report both name {wanted.out}. Give them different names.")
+    named = [(path.resolve(), argument) for path, argument in outputs if path is not None]
+    for (first, one), (second, other) in combinations(named, 2):
+        if first == second:
+            raise InvalidInputError(f"{one} and {other} both name {first}. Give them different names.")
     if wanted.report is not None:
         check_extras()  # before the work, not after it
     if how is not None and is_streamed(source.file, how, method.n_clusters):
@@ -248,6 +254,13 @@ def _write(people: People, fitted: Fitted, source: Source, method: Method, wante
         with fitted.stages.stage("report", f"Writing {wanted.report.name}"):
             _report(people, fitted, source, wanted).save(wanted.report, overwrite=True)
         written["report"] = str(wanted.report)
+    if wanted.model is not None:
+        recipe = recipe_of(
+            people.table, people.choice, people.prepared, people.sensitive, source.grouping,
+            missing=source.missing, standardize=source.standardize,
+        )  # fmt: skip
+        fitted.model.save(wanted.model, notes=recipe.notes())
+        written["model"] = str(wanted.model)
     return written
 
 
@@ -304,7 +317,7 @@ def _tell(fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str
     say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
     say(fitted.stages.in_words)
     for name, path in written.items():
-        say(f"{'Labels' if name == 'out' else 'Report'}: {path}", style="bold")
+        say(f"{'Labels' if name == 'out' else name.capitalize()}: {path}", style="bold")
     if not written:
         note("Nothing was saved. Add --out labels.csv for the clusters, --report report.html for a report.")
 

@@ -24,6 +24,7 @@ from ..scaling.memory import SHARE, free_memory
 from ..scaling.writing import whole
 from .columns import Choice, choose_features, names_in
 from .objectives import WORDS, find_estimator, watched
+from .predicting import Recipe
 from .screen import note, say, told_warnings
 from .summary import audits_as_json, listed, print_json, show_audits
 from .tables import Table, is_parquet
@@ -95,7 +96,7 @@ def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
     kind = ParquetBlocks if how.dask is None else DaskParquet
     place = wanted.out.absolute().parent if wanted.out is not None else Path(tempfile.gettempdir())
     with _client(how.dask), tempfile.TemporaryDirectory(prefix=".fairclust-", dir=place) as scratch, told_warnings():
-        blocks = _standardised(kind, source, choice, sensitive, Path(scratch), stages, method)
+        blocks, recipe = _standardised(kind, source, choice, sensitive, Path(scratch), stages, method)
         with stages.stage("fit", "Clustering") as stage:
             model = watched(
                 find_estimator(method.objective), lambda i, energy: stage.tell(f"iteration {i}, energy {energy:.6g}")
@@ -104,6 +105,8 @@ def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
         if wanted.out is not None:
             with stages.stage("write", f"Writing {wanted.out.name}"):
                 _write(files, model.labels_, wanted.out, wanted.label_column)
+        if wanted.model is not None:
+            model.save(wanted.model, notes=recipe.notes())
         audit = _audit(model, wanted.suppress_below)
         n_rows = int(model.labels_.shape[0])
         del blocks
@@ -172,7 +175,7 @@ def _standardised(
     scratch: Path,
     stages: Stages,
     method: Any,
-) -> ParquetBlocks:
+) -> tuple[ParquetBlocks, Recipe]:
     """The file's features, with mean 0 and variance 1 unless that is not wanted; one pass finds the moments."""
     offset = scale = None
     if source.standardize:
@@ -181,7 +184,11 @@ def _standardised(
             offset, scale = open_blocks(raw, sensitive, None, resolve_threads(method.jobs)).moments
             scale = np.where(scale > 0, scale, 1.0)
     labels_to = scratch / "labels.npy" if kind is ParquetBlocks else None
-    return kind(source.file, columns=choice.numeric, offset=offset, scale=scale, labels_to=labels_to)
+    recipe = Recipe(
+        choice.numeric, means=offset, stds=scale, sensitive=tuple(sensitive),
+        missing_groups=source.grouping.missing_groups, bins=tuple(source.grouping.bins or ()),
+    )  # fmt: skip
+    return kind(source.file, columns=choice.numeric, offset=offset, scale=scale, labels_to=labels_to), recipe
 
 
 def _write(files: list[Path], labels: Any, out: Path, column: str) -> None:
@@ -260,14 +267,18 @@ def _tell(
                 "audit": audits_as_json(audit),
                 "seconds": stages.seconds,
                 "peak_memory_mb": peak_memory_mb(),
-                "written": {} if wanted.out is None else {"out": str(wanted.out)},
+                "written": {
+                    name: str(path) for name, path in (("out", wanted.out), ("model", wanted.model)) if path is not None
+                },
             }
         )
         return
     show_audits(audit, f"{model.n_clusters} clusters, fair {WORDS[method.objective][0]}")
     say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
     say(stages.in_words)
+    if wanted.model is not None:
+        say(f"Model: {wanted.model}", style="bold")
     if wanted.out is not None:
         say(f"Labels: {wanted.out}", style="bold")
-    else:
+    elif wanted.model is None:
         note("Nothing was saved. Add --out labels.parquet for the clusters.")
