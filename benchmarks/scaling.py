@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from fairclust import FairKMeans, datasets
-from fairclust._people.attributes import encode_people
+from fairclust._people.encode import encode_people
 from fairclust._sweep.question import State
 from fairclust.datasets._census_like import CENSUS_ROWS
 from fairclust.scaling import ParquetBlocks, StreamedSweep, open_blocks

@@ -18,7 +18,7 @@ from fairclust._core import kernels as installed
 from fairclust._fairness.kl import KLFairness
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Bound, Dual
-from fairclust._sweep.layout import BLOCK, build_layout
+from fairclust._sweep.layout import TILE, build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import Answer, HardAnswer
 from fairclust._table.coded import GAP, CodedRows, code_type
@@ -116,8 +116,8 @@ QUESTIONS = [
     pytest.param(question(weighted=True), id="weights"),
     pytest.param(question(n_groups=1), id="one group"),
     pytest.param(question(n_clusters=1), id="one cluster"),
-    pytest.param(question(n_samples=BLOCK, n_groups=1), id="one full block"),
-    pytest.param(question(n_samples=7, n_groups=5), id="fewer points than a block"),
+    pytest.param(question(n_samples=TILE, n_groups=1), id="one full tile"),
+    pytest.param(question(n_samples=7, n_groups=5), id="fewer points than a tile"),
     pytest.param(question(n_samples=1000, n_clusters=17, n_groups=9), id="many groups"),
     pytest.param(question(scale=300.0), id="cold"),
     pytest.param(question(scale=1e-3), id="hot"),

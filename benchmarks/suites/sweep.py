@@ -14,7 +14,7 @@ import numpy as np
 
 from fairclust._core import is_compiled, kernels
 from fairclust._objectives import KMeansObjective
-from fairclust._people.columns import encode_groups
+from fairclust._people.encode import encode_groups
 from fairclust._sweep.layout import build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import State

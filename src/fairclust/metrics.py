@@ -20,8 +20,9 @@ from ._checks import check_choice, check_sparse
 from ._fairness.kl import KLFairness
 from ._fairness.notion import SMALLEST_SHARE
 from ._fairness.overlap import OverlapFairness
-from ._people.attributes import Attribute, Options, Population, encode_people
-from ._people.columns import Groups, encode_groups, read_table, to_column
+from ._people.attributes import Attribute, Options, Population
+from ._people.columns import read_columns, to_column
+from ._people.encode import Groups, encode_groups, encode_people
 from ._typing import AnyArray, FloatArray, IntArray
 from .errors import InvalidInputError
 from .graphs import SYMMETRY_TOLERANCE
@@ -177,7 +178,7 @@ def compositions(
     """
     column = _label_column(labels)
     n_samples = len(column)
-    table = read_table(sensitive_features)
+    table = read_columns(sensitive_features)
     _check_rows("sensitive_features", table.columns[0], n_samples, "labels")
     weights = _weights(sample_weight, n_samples, "labels")
     clusters = encode_groups(column, argument="labels")

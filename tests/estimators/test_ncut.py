@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cases import KERNELS, people, using
 from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
 from fairclust._fairness.term import one_attribute, representation
-from fairclust._graph.levels import CutEnergy, Level, coarsen, cycle, heaviest_node
+from fairclust._graph.levels import CutEnergy, GraphLevel, coarsen, cycle, heaviest_node
 from fairclust._graph.spectral import embedding
 from fairclust._objectives import NCutObjective
 from fairclust._objectives.ncut import sufficient_shift
@@ -41,7 +41,7 @@ def random_graph(n_nodes=60, n_groups=3, seed=0, loops=True, isolated=True, dtyp
 
 
 def level_of(W, codes):
-    return Level(to_graph(W), codes, None)
+    return GraphLevel(to_graph(W), codes, None)
 
 
 def oracle_costs(W, S, shift):

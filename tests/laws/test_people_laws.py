@@ -15,7 +15,8 @@ from fairclust._fairness.kl import KLFairness
 from fairclust._fairness.overlap import OverlapFairness
 from fairclust._fairness.term import Representation, one_attribute, representation
 from fairclust._goals.margins import is_rounded, rounded_counts
-from fairclust._people.attributes import Options, encode_people
+from fairclust._people.attributes import Options
+from fairclust._people.encode import encode_people
 from fairclust._solvers import Dual
 from fairclust._sweep.question import State
 from fairclust.errors import FairnessGoalMissed, InvalidInputError

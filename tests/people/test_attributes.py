@@ -7,8 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fairclust._people.attributes import Options, encode_people
-from fairclust._people.columns import read_table
+from fairclust._people.attributes import Options
+from fairclust._people.columns import read_columns
+from fairclust._people.encode import encode_people
 from fairclust.errors import InvalidInputError
 
 SEX = ["F", "M", "M", "F", "M"]
@@ -273,5 +274,5 @@ def test_another_number_of_columns_is_an_error():
 
 
 def test_a_series_gives_its_name_to_the_attribute():
-    assert read_table(pd.Series(SEX, name="sex")).names == ("sex",)
-    assert read_table(SEX).names == ("group",)
+    assert read_columns(pd.Series(SEX, name="sex")).names == ("sex",)
+    assert read_columns(SEX).names == ("group",)

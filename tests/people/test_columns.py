@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairclust._people.columns import encode_groups, to_column
+from fairclust._people.columns import to_column
+from fairclust._people.encode import encode_groups
 from fairclust.errors import InvalidInputError
 
 SEX = ["M", "F", "F", "M", "F"]

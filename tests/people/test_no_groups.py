@@ -11,7 +11,8 @@ from cases import ESTIMATORS, people
 from fairclust import FairKMeans, FairnessGoalMissed, NoGroupsWarning
 from fairclust._fairness.notion import SMALLEST_SHARE
 from fairclust._people import attributes, small
-from fairclust._people.attributes import MOST_GROUPS, Options, encode_people
+from fairclust._people.attributes import MOST_GROUPS, Options
+from fairclust._people.encode import encode_people
 from fairclust.errors import InvalidInputError, SmallGroupWarning
 
 DATA = people(200, n_clusters=3, n_groups=2, seed=2)

@@ -234,7 +234,7 @@ def test_labels_go_to_a_memory_map_or_a_parquet_file(people, tmp_path):
     assert isinstance(mapped, np.memmap)
     np.testing.assert_array_equal(mapped, expected)
     place = model(**options).fit(ArrayBlocks(cut(X, groups, rows=800), labels_to=tmp_path / "l.parquet")).labels_
-    np.testing.assert_array_equal(pq.read_table(place)["cluster"].to_numpy(), expected)
+    np.testing.assert_array_equal(pq.read_columns(place)["cluster"].to_numpy(), expected)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["l.npy", "l.parquet"]
 
 
@@ -399,7 +399,7 @@ def test_kernels_take_features_in_either_order(kernels, small):
     labels = np.arange(len(X), dtype=np.int32) % 3
     found = []
     for stored in (X, np.asfortranarray(X)):
-        excess = np.zeros((layout.n_blocks, 3, 64), dtype=np.float32)
+        excess = np.zeros((layout.n_tiles, 3, 64), dtype=np.float32)
         sums = kernels.distances(plan, 0, stored, X[:3].copy(), labels, None, excess, 1)
         found.append((excess, np.array(sums), kernels.label_sums(plan, stored, labels, None, 3, 1)))
     for one, other in zip(*found, strict=True):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairclust._sweep.layout import BLOCK, build_layout
+from fairclust._sweep.layout import TILE, build_layout
 
 
 def test_five_rows_of_two_groups_are_laid_out_as_by_hand():
@@ -29,13 +29,13 @@ def test_every_row_is_visited_once_in_blocks_of_its_own_group(n_rows, n_cells):
     assert layout.n_samples == n_rows
     assert np.array_equal(layout.cells, codes[layout.order])
     assert layout.size.min() >= 1
-    assert layout.size.max() <= BLOCK
+    assert layout.size.max() <= TILE
     assert np.array_equal(layout.start, np.concatenate(([0], np.cumsum(layout.size)[:-1])))
-    assert layout.n_blocks == len(layout.size)
+    assert layout.n_tiles == len(layout.size)
     for begin, end, cell in zip(layout.chunk[:-1], layout.chunk[1:], layout.chunk_cell, strict=True):
         rows = slice(layout.start[begin], layout.start[end - 1] + layout.size[end - 1])
         assert set(codes[layout.order[rows]]) == {cell}
-        assert (layout.size[begin : end - 1] == BLOCK).all()  # only a chunk's last block may be short
+        assert (layout.size[begin : end - 1] == TILE).all()  # only a chunk's last tile may be short
 
 
 def test_a_group_without_points_gets_no_chunk():

@@ -17,7 +17,8 @@ import numpy as np
 from .. import metrics
 from .._checks import check_number
 from .._people.attributes import Population
-from .._people.columns import encode_groups, to_column
+from .._people.columns import to_column
+from .._people.encode import encode_groups
 from .._typing import AnyArray, FloatArray
 from ..errors import MissingExtraError
 from .hidden import HIDDEN, Hidden

@@ -25,7 +25,7 @@ _RUN = 64  # nodes
 
 
 @dataclass(frozen=True)
-class Level:
+class GraphLevel:
     """A graph whose nodes bring group masses along.
 
     Attributes
@@ -53,11 +53,11 @@ class Level:
 class Hierarchy:
     """Levels from fine to coarse; ``parents[i]`` maps nodes of level i to nodes of level i + 1."""
 
-    levels: list[Level]
+    levels: list[GraphLevel]
     parents: list[IntArray]
 
     @property
-    def coarsest(self) -> Level:
+    def coarsest(self) -> GraphLevel:
         """The smallest level."""
         return self.levels[-1]
 
@@ -90,14 +90,14 @@ class CutEnergy:
         tables += [] if self.fairness.shares is None else [self.fairness.shares]
         return all(bool((table == table[0]).all()) for table in tables)
 
-    def cell_masses(self, level: Level, labels: IntArray) -> FloatArray:
+    def cell_masses(self, level: GraphLevel, labels: IntArray) -> FloatArray:
         """How much of each cell each cluster holds, (n_clusters, n_cells), where nodes are points."""
         assert level.codes is not None
         n_cells = len(self.fairness.membership)
         cells = labels.astype(np.int64) * n_cells + level.codes
         return np.bincount(cells, minlength=self.n_clusters * n_cells).reshape(-1, n_cells).astype(float)
 
-    def masses(self, level: Level, labels: IntArray) -> FloatArray:
+    def masses(self, level: GraphLevel, labels: IntArray) -> FloatArray:
         """How much of each column each cluster holds, (n_clusters, n_columns)."""
         if level.codes is not None:
             return self.cell_masses(level, labels) @ self.fairness.membership
@@ -105,18 +105,18 @@ class CutEnergy:
         columns = [np.bincount(labels, column, self.n_clusters) for column in level.masses.T]
         return np.stack(columns, axis=1)
 
-    def cut(self, level: Level, labels: IntArray) -> float:
+    def cut(self, level: GraphLevel, labels: IntArray) -> float:
         """Ncut of the labels."""
         return ncut_of(level.graph, labels, self.n_clusters, self.n_threads)
 
-    def value(self, level: Level, labels: IntArray) -> float:
+    def value(self, level: GraphLevel, labels: IntArray) -> float:
         """Ncut + Σ_k weight_k · fairness_k."""
         penalty = 0.0
         if self.weight.any():
             penalty = float(self.weight @ self.fairness.column_value(self.masses(level, labels)))
         return self.cut(level, labels) + penalty
 
-    def move(self, level: Level, labels: IntArray, random_state: np.random.RandomState, size: float) -> None:
+    def move(self, level: GraphLevel, labels: IntArray, random_state: np.random.RandomState, size: float) -> None:
         """Move single nodes (IN/OUT labels) while that lowers the energy; ``size`` is what the energy is about."""
         order = _visiting_order(level.graph.n_nodes, random_state)
         kernels.move_nodes(
@@ -146,7 +146,7 @@ def ncut_of(graph: Graph, labels: IntArray, n_clusters: int, n_threads: int) -> 
 
 
 def coarsen(
-    level: Level,
+    level: GraphLevel,
     membership: FloatArray,
     size: int,
     heaviest: float,
@@ -157,7 +157,7 @@ def coarsen(
 
     Parameters
     ----------
-    level : Level
+    level : GraphLevel
     membership : ndarray of shape (n_cells, n_columns)
         Of the fairness term.
     size : int
@@ -211,7 +211,7 @@ def descend(
 
 
 def cycle(
-    level: Level, energy: CutEnergy, labels: IntArray, size: int, random_state: np.random.RandomState
+    level: GraphLevel, energy: CutEnergy, labels: IntArray, size: int, random_state: np.random.RandomState
 ) -> IntArray:
     """Shrink within the clusters, move, and come back: labels whose energy is not higher, but for rounding."""
     heaviest = heaviest_node(level, energy.n_clusters)
@@ -220,7 +220,7 @@ def cycle(
     return descend(hierarchy, energy, coarse, random_state)
 
 
-def heaviest_node(level: Level, n_clusters: int) -> float:
+def heaviest_node(level: GraphLevel, n_clusters: int) -> float:
     """A quarter of a cluster's fair share of the degrees: heavier nodes would decide too much at once."""
     return float(level.graph.degree.sum()) / (4 * n_clusters)
 
@@ -234,11 +234,11 @@ def _visiting_order(n_nodes: int, random_state: np.random.RandomState) -> IntArr
     return np.ascontiguousarray(order[order < n_nodes])
 
 
-def _joined(level: Level, membership: FloatArray, parent: IntArray, n_parents: int) -> Level:
+def _joined(level: GraphLevel, membership: FloatArray, parent: IntArray, n_parents: int) -> GraphLevel:
     graph = from_arrays(*(np.asarray(part) for part in kernels.contract(*level.graph.arrays, parent, n_parents)))
     if level.codes is None:
         columns = list(level.node_masses(membership).T)
     else:
         columns = [column[level.codes] for column in membership.T]
     masses = np.stack([np.bincount(parent, column, n_parents) for column in columns], axis=1)
-    return Level(graph, None, np.ascontiguousarray(masses))
+    return GraphLevel(graph, None, np.ascontiguousarray(masses))

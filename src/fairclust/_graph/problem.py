@@ -18,7 +18,7 @@ from .._objectives.ncut import sufficient_shift
 from .._sweep.memory import InMemorySweep
 from .._sweep.question import State
 from .._typing import FloatArray, IntArray
-from .levels import CutEnergy, Hierarchy, Level, coarsen, cycle, descend, heaviest_node
+from .levels import CutEnergy, GraphLevel, Hierarchy, coarsen, cycle, descend, heaviest_node
 from .spectral import start_labels
 
 COARSE = 2000  # nodes of the level where starts are made
@@ -59,7 +59,7 @@ class _Climber:
     labels: IntArray
 
     @property
-    def level(self) -> Level:
+    def level(self) -> GraphLevel:
         return self.opening.hierarchy.levels[self.depth]
 
 
@@ -71,7 +71,7 @@ class NCutProblem(Problem):
 
     Attributes
     ----------
-    level : Level
+    level : GraphLevel
         The graph with the nodes' groups.
     openings : tuple of Opening
         Starts, tried at every weight. None: fits start from their parameters.
@@ -83,7 +83,7 @@ class NCutProblem(Problem):
 
     sweep: InMemorySweep
     objective: NCutObjective
-    level: Level
+    level: GraphLevel
     openings: tuple[Opening, ...] = ()
     is_refined: bool = True
     seed: int = 0
@@ -284,7 +284,9 @@ def _steps(weight: float, wanted: float) -> FloatArray:
     return np.geomspace(weight, wanted, n_steps + 1)[1:]
 
 
-def open_graph(level: Level, n_clusters: int, fairness: Representation, random_state: np.random.RandomState) -> Opening:
+def open_graph(
+    level: GraphLevel, n_clusters: int, fairness: Representation, random_state: np.random.RandomState
+) -> Opening:
     """Shrink the graph and make starts from its plain and its fair spectral embedding."""
     size = max(COARSE, _NODES_PER_CLUSTER * n_clusters)
     hierarchy, _ = coarsen(level, fairness.membership, size, heaviest_node(level, n_clusters), random_state)

@@ -15,14 +15,14 @@ from threadpoolctl import threadpool_limits
 
 from .._fairness.term import Representation
 from .._typing import FloatArray, IntArray
-from .levels import Level
+from .levels import GraphLevel
 
 _DENSE_UP_TO = 400  # nodes: below it all eigenvectors are found at once
 _TOLERANCE = 1e-4
 
 
 def embedding(
-    level: Level,
+    level: GraphLevel,
     n_vectors: int,
     fairness: Representation | None,
     random_state: np.random.RandomState,
@@ -34,7 +34,7 @@ def embedding(
 
     Parameters
     ----------
-    level : Level
+    level : GraphLevel
     n_vectors : int
         How many.
     fairness : Representation or None
@@ -71,7 +71,7 @@ def embedding(
 
 
 def start_labels(
-    level: Level,
+    level: GraphLevel,
     n_clusters: int,
     fairness: Representation | None,
     n_starts: int,

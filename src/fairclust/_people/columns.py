@@ -1,4 +1,4 @@
-"""Columns of sensitive features → codes, names, target. The only place that knows what a data frame is.
+"""Columns of sensitive features → values, codes, names. The only place that knows what a data frame is.
 
 Groups are named, sorted and stable: code j is the j-th name in sorted order, whatever order the rows come in.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .._typing import AnyArray, FloatArray, IntArray
+from .._typing import AnyArray, IntArray
 from ..errors import InvalidInputError
 
 _PROBE = 1 << 14  # rows looked at first for the names of the groups
@@ -20,63 +20,7 @@ _FEW = 64  # up to so many names, comparing with each is faster than sorting
 
 
 @dataclass(frozen=True)
-class Groups:
-    """One sensitive attribute of every point.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n_samples,), int32
-        Group of each point.
-    names : ndarray of shape (n_groups,)
-        The groups' names, sorted.
-    target : ndarray of shape (n_groups,)
-        The wanted share of each group in every cluster.
-    """
-
-    codes: IntArray
-    names: AnyArray
-    target: FloatArray
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.names)
-
-
-def encode_groups(
-    sensitive_features: Any,
-    *,
-    target_proportions: Mapping[Any, float] | Sequence[float] | FloatArray | None = None,
-    weights: FloatArray | None = None,
-    argument: str = "sensitive_features",
-) -> Groups:
-    """Encode one sensitive attribute and its target.
-
-    Parameters
-    ----------
-    sensitive_features : array-like or series of shape (n_samples,)
-        One value per point. NumPy arrays, lists, pandas, polars and pyarrow columns.
-    target_proportions : mapping, sequence or None
-        Shares by group name, or in sorted group order. None: the data's own shares.
-    weights : ndarray of shape (n_samples,) or None
-        Sample weights, for the data's shares.
-    argument : str
-        How messages call the values.
-
-    Returns
-    -------
-    groups : Groups
-    """
-    values = to_column(sensitive_features, argument)
-    names, codes = factorize(values, argument)
-    mass = np.bincount(codes, weights=weights, minlength=len(names)).astype(float)
-    if mass.sum() <= 0:
-        raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
-    return Groups(codes, names, target_of(target_proportions, names, mass / mass.sum()))
-
-
-@dataclass(frozen=True)
-class Table:
+class Columns:
     """Columns as the user gave them.
 
     Attributes
@@ -100,7 +44,7 @@ class Table:
         return len(self.columns[0])
 
 
-def read_table(values: Any, argument: str = "sensitive_features") -> Table:
+def read_columns(values: Any, argument: str = "sensitive_features") -> Columns:
     """One or several columns: a series, list, data frame, 2-D array or dict of columns.
 
     A table of booleans with several columns is a membership matrix.
@@ -109,26 +53,31 @@ def read_table(values: Any, argument: str = "sensitive_features") -> Table:
     is_named = True
     if isinstance(native, nw.DataFrame):
         named = {str(name): _from_series(native[name]) for name in native.columns}
-        kinds = [native[name].dtype == nw.Boolean for name in native.columns]
+        booleans = [native[name].dtype == nw.Boolean for name in native.columns]
     elif isinstance(values, Mapping):
         named = {str(name): to_column(column, f"{argument}[{name!r}]") for name, column in values.items()}
-        kinds = [column.dtype == bool for column in named.values()]
+        booleans = [column.dtype == bool for column in named.values()]
     else:
         array = _from_series(native) if isinstance(native, nw.Series) else _to_array(values)
         if array.ndim != 2:
             name = str(native.name) if isinstance(native, nw.Series) and native.name else "group"
-            return Table((name,), (to_column(values, argument),), is_named=name != "group")
+            return Columns((name,), (to_column(values, argument),), is_named=name != "group")
         one = array.shape[1] == 1
         named = {("group" if one else f"attribute {i}"): array[:, i] for i in range(array.shape[1])}
-        kinds, is_named = [array.dtype == bool] * array.shape[1], False
-        if len(named) > 1 and all(kinds):
+        booleans, is_named = [array.dtype == bool] * array.shape[1], False
+        if len(named) > 1 and all(booleans):
             named = {f"group {i}": array[:, i] for i in range(array.shape[1])}
     if not named:
         raise InvalidInputError(f"{argument} has no column. Pass one column per attribute.")
     lengths = {name: len(column) for name, column in named.items()}
     if len(set(lengths.values())) > 1:
         raise InvalidInputError(f"{argument} has columns of different lengths: {lengths}. Pass one value per row of X.")
-    return Table(tuple(named), tuple(named.values()), len(named) > 1 and all(kinds), is_named)
+    return Columns(tuple(named), tuple(named.values()), len(named) > 1 and all(booleans), is_named)
+
+
+def as_columns(sensitive_features: Any, argument: str) -> Columns:
+    """Columns, read if they were not read yet."""
+    return sensitive_features if isinstance(sensitive_features, Columns) else read_columns(sensitive_features, argument)
 
 
 def to_column(values: Any, argument: str = "sensitive_features") -> AnyArray:
@@ -243,65 +192,6 @@ def _unequal_to_itself(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA refuses to be a bool
         return True
-
-
-def target_of(wanted: Any, names: AnyArray, shares: FloatArray, *, adds_up: bool = True) -> FloatArray:
-    """Check a target, by name or in order.
-
-    Parameters
-    ----------
-    wanted : mapping, array-like or None
-        None: the data's shares.
-    names : ndarray of shape (n_groups,)
-    shares : ndarray of shape (n_groups,)
-        The data's.
-    adds_up : bool
-        Whether the shares must add up to 1: not where groups overlap.
-    """
-    if wanted is None:
-        return shares
-    target = _target_by_name(wanted, names) if isinstance(wanted, Mapping) else _target_in_order(wanted, names)
-    if not np.isfinite(target).all() or (target < 0).any() or (target > 1 + 1e-6).any():
-        raise InvalidInputError(f"target_proportions must be shares between 0 and 1, but holds {wanted!r}.")
-    if adds_up and abs(target.sum() - 1.0) > 1e-6:
-        raise InvalidInputError(
-            f"target_proportions adds up to {target.sum():.6g}, not 1: {wanted!r}. Divide each share by that sum."
-        )
-    impossible = np.flatnonzero((target > 0) & (shares <= 0))
-    if len(impossible):
-        raise InvalidInputError(
-            f"target_proportions gives {target[impossible[0]]:.2f} to group {names[impossible[0]]!r}, which has no "
-            "weight in the data, so no clustering can reach it. Set its share to 0."
-        )
-    return target / target.sum() if adds_up else target
-
-
-def _target_by_name(wanted: Mapping[Any, float], names: AnyArray) -> FloatArray:
-    groups = names.tolist()
-    by_text = {str(name): name for name in groups}
-    shares = {name if name in groups else by_text.get(str(name), name): share for name, share in wanted.items()}
-    unknown = [name for name in shares if name not in groups]
-    if unknown:
-        raise InvalidInputError(
-            f"target_proportions names {listed(unknown)}, but the groups are {listed(groups)}. "
-            "Use the groups' names as they are in sensitive_features."
-        )
-    absent = [name for name in groups if name not in shares]
-    if absent:
-        raise InvalidInputError(
-            f"target_proportions has no share for {listed(absent)}. Give every group a share (0 is allowed)."
-        )
-    return np.array([float(shares[name]) for name in groups])
-
-
-def _target_in_order(wanted: Any, names: AnyArray) -> FloatArray:
-    target = np.asarray(wanted, dtype=float)
-    if target.shape != (len(names),):
-        raise InvalidInputError(
-            f"target_proportions has shape {target.shape}, but there are {len(names)} groups: "
-            f"{listed(names.tolist())}. Give one share per group, in this order, or a dict {{group: share}}."
-        )
-    return target
 
 
 def looks_like_groups(values: Any) -> str:

@@ -1,7 +1,7 @@
-"""Where the points lie: visiting order, blocks and chunks. Built once per fit, shared by every pass over the data.
+"""Where the points lie: visiting order, tiles and chunks. Built once per fit, shared by every pass over the data.
 
 The rows are cut into *stretches* that fit in a core's cache. Within a stretch points are visited sorted by *cell* (the
-group, or the combination of groups, that a point belongs to). Blocks of 64 points and chunks of blocks lie within one
+group, or the combination of groups, that a point belongs to). Tiles of 64 points and chunks of tiles lie within one
 stretch and one cell, and depend on the data alone: so a chunk's pull is one vector, memory is read in order, and a sum
 over chunks in order is the same for any number of threads.
 """
@@ -15,24 +15,24 @@ import numpy as np
 
 from .._typing import AnyArray, IntArray
 
-BLOCK = 64
-_STRETCH = 8192  # rows
-_ROWS_PER_CELL = 2048  # of a stretch, on average: fewer would leave many blocks half empty
+TILE = 64  # points: four AVX-512 registers of float32; kBlock of the kernels
+_STRETCH = 8192  # rows: with 20 clusters their costs are 640 KB, meant for a core's second cache
+_ROWS_PER_CELL = 2048  # of a stretch, on average: fewer would leave many tiles half empty
 _MOST_STRETCHES = 1024  # bounds the room that the chunks' partial tables take
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Visiting order, its blocks and its chunks.
+    """Visiting order, its tiles and its chunks.
 
     Attributes
     ----------
     order : ndarray of shape (n_samples,), int32
         Position in visiting order → row of X.
-    start, size : ndarray of shape (n_blocks,)
-        First position and number of points of each block.
+    start, size : ndarray of shape (n_tiles,)
+        First position and number of points of each tile.
     chunk : ndarray of shape (n_chunks + 1,)
-        Borders of the chunks, in blocks.
+        Borders of the chunks, in tiles.
     chunk_cell : ndarray of shape (n_chunks,)
         The cell that each chunk lies in.
     n_cells : int
@@ -52,8 +52,8 @@ class Layout:
         return len(self.order)
 
     @property
-    def n_blocks(self) -> int:
-        """Number of blocks."""
+    def n_tiles(self) -> int:
+        """Number of tiles."""
         return len(self.start)
 
     @cached_property
@@ -108,7 +108,7 @@ def every_nth_of_each(codes: IntArray, steps: IntArray, before: IntArray | None 
 
 
 def build_layout(codes: IntArray, n_cells: int) -> Layout:
-    """Cut the rows into stretches, sort each by cell, and cut it into chunks of blocks."""
+    """Cut the rows into stretches, sort each by cell, and cut it into chunks of tiles."""
     n_rows = len(codes)
     stretch = max(_STRETCH, _ROWS_PER_CELL * n_cells, -(-n_rows // _MOST_STRETCHES))
     small = codes.astype(np.uint8 if n_cells <= 256 else np.uint16 if n_cells <= 65536 else np.int64)
@@ -121,12 +121,12 @@ def build_layout(codes: IntArray, n_cells: int) -> Layout:
     points = np.concatenate(counts)
     present = np.flatnonzero(points)
     points = points[present]
-    n_blocks = -(-points // BLOCK)
-    chunk = np.concatenate(([0], np.cumsum(n_blocks)))
-    # A block's place within its chunk gives its first position and its size.
-    place = (np.arange(chunk[-1]) - np.repeat(chunk[:-1], n_blocks)) * BLOCK
-    start = np.repeat(np.cumsum(points) - points, n_blocks) + place
-    size = np.minimum(np.repeat(points, n_blocks) - place, BLOCK)
+    n_tiles = -(-points // TILE)
+    chunk = np.concatenate(([0], np.cumsum(n_tiles)))
+    # A tile's place within its chunk gives its first position and its size.
+    place = (np.arange(chunk[-1]) - np.repeat(chunk[:-1], n_tiles)) * TILE
+    start = np.repeat(np.cumsum(points) - points, n_tiles) + place
+    size = np.minimum(np.repeat(points, n_tiles) - place, TILE)
     return Layout(
         order=order,
         start=start.astype(np.int64),

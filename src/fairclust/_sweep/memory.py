@@ -6,7 +6,7 @@ import numpy as np
 
 from .._core import kernels
 from .._typing import FloatArray, IntArray
-from .layout import BLOCK, Layout, build_layout, every_nth_of_each
+from .layout import TILE, Layout, build_layout, every_nth_of_each
 from .question import Answer, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 
@@ -29,7 +29,7 @@ class InMemorySweep:
 
     Attributes
     ----------
-    excess : ndarray of shape (n_blocks, n_clusters, 64), float32
+    excess : ndarray of shape (n_tiles, n_clusters, 64), float32
         Point costs above the point's cheapest cluster: the only big array. Objectives fill it.
     base_cost : float
         What the cheapest clusters cost together. Objectives set it.
@@ -49,7 +49,7 @@ class InMemorySweep:
         self.n_threads = n_threads
         self.n_samples = layout.n_samples
         self.total = float(layout.n_samples if weights is None else weights.sum())
-        self.excess = np.zeros((layout.n_blocks, n_clusters, BLOCK), dtype=np.float32)
+        self.excess = np.zeros((layout.n_tiles, n_clusters, TILE), dtype=np.float32)
         self.base_cost = 0.0
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
@@ -117,8 +117,8 @@ class InMemorySweep:
 
     def cost_rows(self, positions: IntArray) -> FloatArray:
         """Excess costs of some points (positions in visiting order), one row each."""
-        block = np.searchsorted(self.layout.start, positions, side="right") - 1
-        return self.excess[block, :, positions - self.layout.start[block]]
+        tile = np.searchsorted(self.layout.start, positions, side="right") - 1
+        return self.excess[tile, :, positions - self.layout.start[tile]]
 
     def soft_rows(self, state: State) -> FloatArray:
         """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""

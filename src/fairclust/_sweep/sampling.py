@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .layout import BLOCK
+from .layout import TILE
 
 _CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off are near enough
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
@@ -20,7 +20,7 @@ _RARE = 32  # points of a cell per cluster, below which a sample keeps all of th
 def curvature_steps(counts: IntArray) -> IntArray:
     """Curvature is counted over one point in so many of each cell, by the cells' numbers of points."""
     n_cells = len(counts)
-    per_cell = max(_CURVATURE_POINTS * min(n_cells, _MANY_CELLS) // n_cells, BLOCK)
+    per_cell = max(_CURVATURE_POINTS * min(n_cells, _MANY_CELLS) // n_cells, TILE)
     return np.maximum(counts // per_cell, 1).astype(np.int64)
 
 

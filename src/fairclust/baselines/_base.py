@@ -13,7 +13,8 @@ from sklearn.utils.validation import validate_data
 from .. import _checks as checks
 from .._fairness.kl import KLFairness
 from .._fairness.term import cluster_balances
-from .._people.columns import Groups, encode_groups, to_column
+from .._people.columns import to_column
+from .._people.encode import Groups, encode_groups
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import EmptyClusterWarning, InvalidInputError
 

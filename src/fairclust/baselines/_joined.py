@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._people.columns import Groups
+from .._people.encode import Groups
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from ._centers import plain_centers, point_costs

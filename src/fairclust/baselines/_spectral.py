@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from .. import _checks as checks
 from .._fairness.term import one_attribute
-from .._graph.levels import Level
+from .._graph.levels import GraphLevel
 from .._graph.spectral import embedding
 from .._typing import FloatArray
 from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
@@ -128,7 +128,7 @@ class FairSpectral(Baseline):
         # One thread: sums in another order would end in other labels.
         with threadpool_limits(limits=1):
             self.embedding_ = embedding(
-                Level(to_graph(W), groups.codes, None), n_clusters, fairness, random_state,
+                GraphLevel(to_graph(W), groups.codes, None), n_clusters, fairness, random_state,
                 normalized=bool(self.normalized), tolerance=_TOLERANCE,
             )  # fmt: skip
             means = KMeans(min(n_clusters, _n_distinct(self.embedding_)), n_init=n_init, random_state=random_state)

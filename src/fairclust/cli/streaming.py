@@ -20,8 +20,8 @@ from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..metrics import Composition
 from ..scaling import DaskParquet, ParquetBlocks, fits_in_memory, open_blocks
 from ..scaling.blocks import opened, require_pyarrow
+from ..scaling.labels import complete_file
 from ..scaling.memory import SHARE, free_memory
-from ..scaling.writing import whole
 from .columns import Choice, choose_features, names_in
 from .objectives import WORDS, find_estimator, watched
 from .predicting import Recipe
@@ -196,7 +196,7 @@ def _write(files: list[Path], labels: Any, out: Path, column: str) -> None:
     pa, pq = require_pyarrow("pyarrow"), require_pyarrow()
     parts = _labels_by_block(labels)
     held = next(parts, np.empty(0, dtype=np.int32))
-    with whole(out) as temporary:
+    with complete_file(out) as temporary:
         writer = None
         for file in files:
             with opened(file) as parquet:

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 
 from .. import _checks as checks
 from .._fit.loop import Settings
-from .._people.attributes import Attributes, Options, Population, as_table, encode_people, everyone
-from .._people.columns import listed
+from .._people.attributes import Attributes, Options, Population
+from .._people.columns import as_columns, listed
+from .._people.encode import encode_people, everyone
 from .._people.small import small_groups
 from .._solvers import Bound, Dual, Solver
 from .._typing import FloatArray
@@ -91,7 +92,7 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
         options = Options(self.intersections, self.missing_groups, self.quantile_bins)
         if sensitive_features is None:
             return everyone(n_samples)
-        table = as_table(sensitive_features, "sensitive_features")
+        table = as_columns(sensitive_features, "sensitive_features")
         checks.check_same_length("sensitive_features", table.columns[0], n_samples)
         population = encode_people(
             table,

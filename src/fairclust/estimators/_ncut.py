@@ -13,7 +13,7 @@ from .. import _checks as checks
 from .._fairness.term import representation
 from .._fit.problem import Problem, WeightedFit
 from .._fit.search import Aim
-from .._graph.levels import Level
+from .._graph.levels import GraphLevel
 from .._graph.problem import COARSE, MANY_LINKS, NCutProblem, open_graph
 from .._objectives import KMeansObjective, NCutObjective
 from .._people.attributes import Attributes, Population
@@ -222,7 +222,7 @@ class FairNCut(FairClusterer):
                 verbose=0 if callable(self.verbose) else int(self.verbose),
             )
         self.affinity_matrix_ = W
-        level = Level(to_graph(W), cells.codes, None)
+        level = GraphLevel(to_graph(W), cells.codes, None)
         openings, starts = [], [_NOTHING]
         if isinstance(self.init, str) and self.init == "spectral":
             if self.n_init == "auto":

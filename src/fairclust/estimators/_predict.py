@@ -15,8 +15,9 @@ from .. import _checks as checks
 from .._fairness.term import representation
 from .._fit.problem import Problem
 from .._objectives import FixedObjective
-from .._people.attributes import Attributes, Cells, everyone
-from .._people.columns import read_table
+from .._people.attributes import Attributes, Cells
+from .._people.columns import read_columns
+from .._people.encode import everyone
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep
 from .._sweep.question import State
@@ -191,7 +192,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
     def _cells_of(self, X: FloatArray, sensitive_features: Any) -> Cells:
         """Cells of new people. One with a group that was never seen is a member of nothing, and so pays no price."""
         checks.check_choice("unknown_groups", self.unknown_groups, ("error", "nearest"))
-        table = read_table(sensitive_features)
+        table = read_columns(sensitive_features)
         checks.check_same_length("sensitive_features", table.columns[0], len(X))
         cells = self._attributes.encode(table)
         if not cells.is_known.all() and self.unknown_groups == "error":

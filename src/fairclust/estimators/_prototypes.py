@@ -97,9 +97,9 @@ class PrototypeClusterer(FairClusterer):
         self._check_streamed()
         data = open_blocks(blocks, sensitive_features, sample_weight, checks.resolve_threads(self.n_jobs))
         n_clusters, n_starts = checks.check_n_clusters(self.n_clusters, data.n_samples), self._n_starts()
-        # Everyone of a kind is alike, so one of each stands for all, with their weight.
-        counts = data.kind_masses if sample_weight is None else None
-        population = self._population(data.kinds, len(data.cells), data.kind_masses, counts)
+        # Everyone of a profile is alike, so one of each stands for all, with their weight.
+        counts = data.profile_masses if sample_weight is None else None
+        population = self._population(data.profiles, len(data.cells), data.profile_masses, counts)
         data = data.with_cells(population.cells)
         sweep = StreamedSweep(data, n_clusters, blocks.labels_to)
         n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(data.n_samples, n_starts) else n_starts

@@ -10,7 +10,7 @@ import numpy as np
 from .._audit.audit import AuditReport, AuditReports, audit_encoded
 from .._audit.hidden import Hidden
 from .._people.attributes import Population
-from .._people.columns import read_table
+from .._people.columns import read_columns
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from . import _charts as charts
@@ -126,7 +126,7 @@ def model_report(
 
 def encoded_people(model: Any, sensitive_features: Any) -> Population:
     """The people that a model was fitted to, in its own groups."""
-    n_rows = read_table(sensitive_features).n_rows
+    n_rows = read_columns(sensitive_features).n_rows
     if n_rows != len(model.labels_):
         raise InvalidInputError(
             f"sensitive_features has {n_rows} rows, but the model was fitted to {len(model.labels_)}."

@@ -8,7 +8,7 @@ from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
 from .memory import fits_in_memory
 from .objectives import StreamedKMeans, StreamedKMedian
 from .sources import as_blocks, open_blocks, streamed_starts
-from .streaming import BlockData, StreamedSweep
+from .sweep import BlockData, StreamedSweep
 
 __all__ = [
     "ArrayBlocks",

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .._people.attributes import as_table
-from .._people.columns import Table, read_table, to_column
+from .._people.columns import Columns, as_columns, read_columns, to_column
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, Work
-from .tables import KeptCosts, encode, stacked
+from .work import KeptCosts, encode, stacked
 
 
 def is_dask(X: Any) -> bool:
@@ -73,9 +72,9 @@ class DaskBlocks(Blocks):
 
 @dataclass
 class PreparedBlock(ArrayBlock):
-    """A partition as the tables want it, with its kinds of people. Lives on a worker."""
+    """A partition as the tables want it, with its profiles. Lives on a worker."""
 
-    kinds: Table | None = None
+    profiles: Columns | None = None
 
     def __post_init__(self) -> None:
         self.kept = KeptCosts(_has_room)
@@ -103,7 +102,7 @@ def _has_room(n_bytes: int) -> bool:
 def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
     rows = np.asarray(X)
     rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
-    table = None if values is None else as_table(values, "sensitive_features")
+    table = None if values is None else as_columns(values, "sensitive_features")
     counts = {
         "sensitive_features": len(rows) if table is None else table.n_rows,
         "sample_weight": len(rows) if weights is None else len(weights),
@@ -113,9 +112,9 @@ def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
             raise InvalidInputError(
                 f"a partition of {name} has {count} rows, but that of X has {len(rows)}. Give both the same partitions."
             )
-    kinds, codes = encode(table, len(rows))
+    profiles, codes = encode(table, len(rows))
     weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
-    return PreparedBlock(rows, None, weights, codes, {}, kinds=kinds)
+    return PreparedBlock(rows, None, weights, codes, {}, profiles=profiles)
 
 
 def _partitions(X: Any) -> list[Any]:
@@ -129,14 +128,14 @@ def _partitions(X: Any) -> list[Any]:
 def _read(groups: Any) -> Any:
     """Groups in memory as columns; Dask's collections, and dicts with them, as they are."""
     is_lazy = is_dask(groups) or (isinstance(groups, Mapping) and any(map(is_dask, groups.values())))
-    return groups if groups is None or is_lazy else read_table(groups)
+    return groups if groups is None or is_lazy else read_columns(groups)
 
 
 def _aligned(name: str, column: Any, n_parts: int, sizes: Sequence[int] | None) -> list[Any]:
     """One column, or several, in the partitions of X."""
     if column is None:
         return [None] * n_parts
-    if isinstance(column, Table):
+    if isinstance(column, Columns):
         split = zip(*(_aligned(name, one, n_parts, sizes) for one in column.columns), strict=True)
         return [replace(column, columns=own) for own in split]
     if isinstance(column, Mapping):
@@ -178,7 +177,7 @@ class DaskRunner:
     def __init__(self, parts: Sequence[Any]) -> None:
         dask = _require_dask()
         self._client = _active_client()
-        with _told(self._client):
+        with _LossTold(self._client):
             self._parts = list(dask.persist(*parts))
 
     def run(
@@ -192,7 +191,7 @@ class DaskRunner:
             [None] * n_parts if tables is None else tables,
             [job] * n_parts if jobs is None else jobs,
         )
-        with _told(self._client):
+        with _LossTold(self._client):
             if self._client is None:
                 dask = _require_dask()
                 task = dask.delayed(work, pure=False)
@@ -214,14 +213,14 @@ class DaskRunner:
             array.from_delayed(task(part, table, job), shape=(size,), dtype=np.int32)
             for part, table, size in zip(self._parts, tables, sizes, strict=True)
         ]
-        with _told(self._client):
+        with _LossTold(self._client):
             labels = array.concatenate(parts).persist()
             if self._client is not None:
                 sys.modules["distributed"].wait(labels)
         return labels
 
 
-class _told:  # noqa: N801 - reads as a word: with _told(client)
+class _LossTold:
     """Turn what a lost cluster raises into one sentence."""
 
     def __init__(self, client: Any) -> None:
@@ -280,5 +279,5 @@ def _loaded(block: Block) -> PreparedBlock:
     panels = [panel._replace(X=np.array(panel.X, order="C")) for panel in block.panels(with_groups=True)]
     X = np.concatenate([panel.X for panel in panels])
     weights = [panel.weights for panel in panels if panel.weights is not None]
-    kinds, codes = encode(stacked([panel.values for panel in panels if panel.values is not None]), len(X))
-    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, {}, kinds=kinds)
+    profiles, codes = encode(stacked([panel.values for panel in panels if panel.values is not None]), len(X))
+    return PreparedBlock(X, None, np.concatenate(weights) if weights else None, codes, {}, profiles=profiles)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import _checks as checks
-from .._people.columns import Table, read_table
+from .._people.columns import Columns, read_columns
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from .runners import Runner, Threads
 
 if TYPE_CHECKING:
-    from .tables import KeptCosts
+    from .work import KeptCosts
 
 PANEL = 1 << 15  # rows that are worked on at once: they stay in the cores' caches, and Python is asked rarely
 BLOCK_ROWS = 1 << 17
@@ -31,12 +31,12 @@ class Panel(NamedTuple):
     """Some rows of a block: features, groups as the user wrote them (None: not asked for, or none), weights."""
 
     X: AnyArray
-    values: Table | None
+    values: Columns | None
     weights: FloatArray | None
 
 
 class Block(Protocol):
-    """A stretch of rows that is read as one piece of work. ``codes`` are its people's kinds, once known."""
+    """A stretch of rows that is read as one piece of work. ``codes`` are its people's profiles, once known."""
 
     codes: IntArray | None
     plans: dict[Any, Any] | None  # where the points of each panel lie, kept from pass to pass where there is room
@@ -52,7 +52,7 @@ class ArrayBlock:
     """Rows held in memory, or in a memory map."""
 
     X: AnyArray
-    values: Table | None = None
+    values: Columns | None = None
     weights: AnyArray | None = None
     codes: IntArray | None = None
     plans: dict[Any, Any] | None = field(default=None, repr=False)
@@ -69,7 +69,7 @@ class ArrayBlock:
             )
 
 
-def _part(table: Table, rows: slice) -> Table:
+def _part(table: Columns, rows: slice) -> Columns:
     return replace(table, columns=tuple(column[rows] for column in table.columns))
 
 
@@ -108,7 +108,7 @@ class _Joined:
     """Blocks of arrays, with groups and weights given as whole columns, or along with every block."""
 
     parts: Callable[[], Iterable[Any]]
-    values: Table | None
+    values: Columns | None
     weights: AnyArray | None
 
     def __iter__(self) -> Iterator[Block]:
@@ -121,9 +121,9 @@ class _Joined:
             rows = slice(first, first + len(X))
             first += len(X)
             if self.values is not None:
-                table: Table | None = _part(self.values, rows)
+                table: Columns | None = _part(self.values, rows)
             else:
-                table = None if values is None else read_table(values)
+                table = None if values is None else read_columns(values)
             weights = weights if weights is not None else None if self.weights is None else self.weights[rows]
             groups = None if table is None else table.columns[0]
             for name, column in (("sensitive_features", groups), ("sample_weight", weights)):
@@ -178,7 +178,7 @@ class ArrayBlocks(Blocks):
         blocks = self._blocks
         parts = blocks if callable(blocks) else lambda: blocks
         columns = (
-            None if sensitive_features is None else read_table(sensitive_features),
+            None if sensitive_features is None else read_columns(sensitive_features),
             None if sample_weight is None else np.asarray(sample_weight),
         )
         return _Joined(lambda: (_three(part) for part in parts()), *columns)
@@ -235,7 +235,7 @@ class MemmapBlocks(Blocks):
             raise InvalidInputError(f"X has shape {X.shape}, but (n_samples, n_features) is needed.")
         return _Joined(
             lambda: (X[first : first + size] for first in range(0, len(X), size)),
-            None if sensitive_features is None else read_table(sensitive_features),
+            None if sensitive_features is None else read_columns(sensitive_features),
             None if sample_weight is None else np.asarray(sample_weight),
         )
 
@@ -383,10 +383,10 @@ class RowGroup:
                 )
         arrow.default_memory_pool().release_unused()  # which would otherwise grow to several times what is in use
 
-    def _groups(self, batch: Any) -> Table:
+    def _groups(self, batch: Any) -> Columns:
         columns = tuple(_values(batch.column(name)) for name in self.sensitive)
         is_membership = len(columns) > 1 and all(column.dtype == bool for column in columns)
-        return Table(self.sensitive, columns, is_membership, is_named=True)
+        return Columns(self.sensitive, columns, is_membership, is_named=True)
 
     def _matrix(self, batch: Any, kind: Any) -> FloatArray:
         """Rows of features; stored feature by feature, as the file has them: turning them around costs a third."""
@@ -414,7 +414,7 @@ def opened(file: Path) -> Any:
     pq = require_pyarrow()
     try:
         return pq.ParquetFile(file, buffer_size=1 << 18)
-    except Exception as error:  # pyarrow raises a dozen kinds
+    except Exception as error:  # pyarrow raises a dozen types
         raise unreadable(file, error) from error
 
 
@@ -445,7 +445,7 @@ def _names(argument: str, given: Any) -> tuple[str, ...]:
 def _values(column: Any) -> AnyArray:
     """A column of groups; text by way of its dictionary, which is much faster."""
     if column.null_count or not str(column.type).endswith(("string", "utf8", "string_view")):
-        return read_table(require_pyarrow("pyarrow").chunked_array([column])).columns[0]
+        return read_columns(require_pyarrow("pyarrow").chunked_array([column])).columns[0]
     encoded = column.dictionary_encode()
     return np.asarray(encoded.dictionary.to_pylist(), dtype=str)[encoded.indices.to_numpy()]
 
@@ -472,8 +472,8 @@ def _is_number(kind: Any) -> bool:
 
 
 def _common_type(schema: Any, columns: Sequence[str]) -> np.dtype[Any]:
-    kinds = {str(schema.field(name).type) for name in columns}
-    return np.dtype(np.float32 if kinds <= {"float", "halffloat"} else np.float64)
+    types = {str(schema.field(name).type) for name in columns}
+    return np.dtype(np.float32 if types <= {"float", "halffloat"} else np.float64)
 
 
 def _some(names: Sequence[str]) -> str:

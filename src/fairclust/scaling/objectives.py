@@ -11,8 +11,8 @@ from .._objectives import KMeansObjective, centers
 from .._objectives.kmedian import Effort, KMedianObjective, Medoids, PricedCenters, weiszfeld
 from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
-from .streaming import BlockData, RuledLabels, Sample, StreamedSweep
-from .tables import CandidateJob, Costs, MedianJob, NearJob, candidate_sums, median_tables, near_rows
+from .sweep import BlockData, RuledLabels, Sample, StreamedSweep
+from .work import CandidateJob, Costs, MedianJob, NearJob, candidate_sums, median_tables, near_rows
 
 _CANDIDATES = 8  # rows near a cluster's median that may become its medoid
 

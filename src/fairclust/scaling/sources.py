@@ -13,7 +13,7 @@ from .._typing import FloatArray
 from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks
 from .memory import fits_in_memory
-from .streaming import BlockData, StreamedSweep, described
+from .sweep import BlockData, StreamedSweep, describe_blocks
 
 
 def as_blocks(X: Any, n_clusters: int = 1) -> Any:
@@ -44,7 +44,7 @@ def open_blocks(X: Blocks, sensitive_features: Any, sample_weight: Any, n_thread
     n_threads : int
         Threads that compute.
     """
-    return described(X.runner(sensitive_features, sample_weight, n_threads), n_threads)
+    return describe_blocks(X.runner(sensitive_features, sample_weight, n_threads), n_threads)
 
 
 def streamed_starts(

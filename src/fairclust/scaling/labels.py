@@ -19,7 +19,7 @@ def write_labels(parts: Iterable[IntArray], n_rows: int, path: Path | None) -> A
     """Labels of all blocks: as an array, as a memory map of a new ``.npy`` file, or as the path of a Parquet file."""
     if path is None:
         return np.concatenate(list(parts))
-    with whole(path) as temporary:
+    with complete_file(path) as temporary:
         if path.suffix == ".npy":
             _write_npy(parts, n_rows, temporary)
         else:
@@ -45,7 +45,7 @@ def _write_parquet(parts: Iterable[IntArray], path: Path) -> None:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def complete_file(path: Path) -> Iterator[Path]:
     """Do as :func:`atomic` does; what the system complains about becomes one sentence."""
     try:
         with atomic(path) as temporary:

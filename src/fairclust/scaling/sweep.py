@@ -17,15 +17,16 @@ import numpy as np
 
 from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._people.attributes import Cells
-from .._people.columns import Table
+from .._people.columns import Columns
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep, by_cell, laplacian
 from .._sweep.question import Answer, HardAnswer, State
 from .._sweep.sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
+from .labels import write_labels
 from .runners import Runner
-from .tables import (
+from .work import (
     Collected,
     Costs,
     Description,
@@ -40,7 +41,6 @@ from .tables import (
     merge_moments,
     soft_tables,
 )
-from .writing import write_labels
 
 
 @dataclass
@@ -51,17 +51,17 @@ class BlockData:
     ----------
     runner : Runner
         Runs functions over the blocks.
-    kinds : Table or None
-        The different kinds of people, a row each. None: no groups were given.
+    profiles : Columns or None
+        The different profiles (combinations of values), a row each. None: no groups were given.
     places : list of ndarray
-        Per block: its own kinds → kinds of all data.
-    cells : ndarray of shape (n_kinds,)
-        Cell of each kind; all one cell until somebody says otherwise.
+        Per block: its own profiles → profiles of all data.
+    cells : ndarray of shape (n_profiles,)
+        Cell of each profile; all one cell until somebody says otherwise.
     """
 
     runner: Runner
     parts: Sequence[Description]
-    kinds: Table | None
+    profiles: Columns | None
     places: list[IntArray]
     cells: IntArray
     n_cells: int
@@ -80,12 +80,12 @@ class BlockData:
 
     @cached_property
     def tables(self) -> list[IntArray]:
-        """Per block: its own kinds → cells."""
+        """Per block: its own profiles → cells."""
         return [self.cells[place] for place in self.places]
 
     @cached_property
-    def kind_masses(self) -> FloatArray:
-        """Weight of each kind of people."""
+    def profile_masses(self) -> FloatArray:
+        """Weight of each profile."""
         masses = np.zeros(len(self.cells))
         for part, place in zip(self.parts, self.places, strict=True):
             np.add.at(masses, place, part.masses[: len(place)])
@@ -141,8 +141,10 @@ class BlockData:
         return result
 
     def with_cells(self, cells: Cells) -> BlockData:
-        """The same data, with the cell of each kind of people."""
-        return BlockData(self.runner, self.parts, self.kinds, self.places, cells.codes, cells.n_cells, self.n_threads)
+        """The same data, with the cell of each profile."""
+        return BlockData(
+            self.runner, self.parts, self.profiles, self.places, cells.codes, cells.n_cells, self.n_threads
+        )
 
     def sample(self, step: int, n_clusters: int, rows: IntArray | None = None) -> Sample:
         """One row in ``step`` of each cell (0: none), and some rows by number; one pass, kept for the next call."""
@@ -197,37 +199,39 @@ class Sample:
         )
 
 
-def described(runner: Runner, n_threads: int) -> BlockData:
+def describe_blocks(runner: Runner, n_threads: int) -> BlockData:
     """Make the first pass over the blocks."""
     parts = list(runner.run(describe, None))
     if not parts or not sum(part.n_rows for part in parts):
         raise InvalidInputError("X has no rows. Give at least one block with data.")
     runner.keep_codes([part.codes for part in parts])
     _check_alike(parts)
-    return _with_all_kinds(runner, parts, n_threads)
+    return _with_all_profiles(runner, parts, n_threads)
 
 
-def _with_all_kinds(runner: Runner, parts: Sequence[Description], n_threads: int) -> BlockData:
-    """Number the kinds of people that occur in any block."""
-    tables = [part.kinds for part in parts if part.kinds is not None]
+def _with_all_profiles(runner: Runner, parts: Sequence[Description], n_threads: int) -> BlockData:
+    """Number the profiles that occur in any block."""
+    tables = [part.profiles for part in parts if part.profiles is not None]
     if not tables:
         nobody_knows = [np.zeros(1, dtype=np.int32) for _ in parts]
         return BlockData(runner, parts, None, nobody_knows, np.zeros(1, dtype=np.int32), 1, n_threads)
     seen: dict[tuple[Any, ...], int] = {}
     places = []
     for part in parts:
-        people = [] if part.kinds is None else zip(*(column.tolist() for column in part.kinds.columns), strict=True)
-        places.append(np.array([seen.setdefault(kind, len(seen)) for kind in people], dtype=np.int32))
+        people = (
+            [] if part.profiles is None else zip(*(column.tolist() for column in part.profiles.columns), strict=True)
+        )
+        places.append(np.array([seen.setdefault(profile, len(seen)) for profile in people], dtype=np.int32))
     columns = zip(*seen, strict=True)
-    kinds = replace(
+    profiles = replace(
         tables[0],
         columns=tuple(_joined(column, [one.columns[i].dtype for one in tables]) for i, column in enumerate(columns)),
     )
-    return BlockData(runner, parts, kinds, places, np.zeros(len(seen), dtype=np.int32), 1, n_threads)
+    return BlockData(runner, parts, profiles, places, np.zeros(len(seen), dtype=np.int32), 1, n_threads)
 
 
 def _joined(values: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> AnyArray:
-    """A column of the kinds of all blocks, of the blocks' type."""
+    """A column of the profiles of all blocks, of the blocks' type."""
     if all(dtype.kind != "O" for dtype in dtypes) and len({dtype.kind for dtype in dtypes}) == 1:
         return np.array(values, dtype=np.result_type(*dtypes))
     column = np.empty(len(values), dtype=object)
@@ -248,8 +252,8 @@ def _check_alike(parts: Sequence[Description]) -> None:
             raise InvalidInputError(
                 f"block {i} has {part.n_features} features, the blocks before it {model.n_features}."
             )
-        if (part.kinds is None) != (model.kinds is None):
-            raise InvalidInputError(f"block {i} {'lacks' if part.kinds is None else 'has'} groups, unlike block 0.")
+        if (part.profiles is None) != (model.profiles is None):
+            raise InvalidInputError(f"block {i} {'lacks' if part.profiles is None else 'has'} groups, unlike block 0.")
         first += part.n_rows
 
 

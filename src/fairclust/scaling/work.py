@@ -1,6 +1,6 @@
 """What one block answers: small tables. Plain functions that can be sent to another process.
 
-Each takes a block, the block's own ``table`` (kind of people in the block → cell of all data) and a job. The rows are
+Each takes a block, the block's own ``table`` (profile in the block → cell of all data) and a job. The rows are
 worked on a panel at a time and the panels' tables are added in order, so an answer depends on the block's rows alone,
 whoever computes it.
 """
@@ -18,14 +18,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._core import kernels
-from .._people.columns import Table, factorize, find_missing
-from .._sweep.layout import BLOCK, Layout, build_layout, every_nth_of_each
+from .._people.columns import Columns, factorize, find_missing
+from .._sweep.layout import TILE, Layout, build_layout, every_nth_of_each
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from .blocks import Block
 
 _scratch = threading.local()
-_MOST_KINDS = 100_000
+_MOST_PROFILES = 100_000
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Description:
     n_rows: int
     n_features: int
     dtype: np.dtype[Any]
-    kinds: Table | None  # of people: a row each
-    masses: FloatArray  # by kind
+    profiles: Columns | None  # of people: a row each
+    masses: FloatArray  # by profile
     counts: IntArray
     total: float
     mean: FloatArray
@@ -46,8 +46,8 @@ class Description:
     codes: IntArray | None  # None: they stay where the block is
 
 
-def encode(values: Table | None, n_rows: int) -> tuple[Table | None, IntArray]:
-    """The different kinds of people in one block, and which kind each is, in as few bytes as possible."""
+def encode(values: Columns | None, n_rows: int) -> tuple[Columns | None, IntArray]:
+    """The different profiles in one block, and which one each has, in as few bytes as possible."""
     if values is None or not n_rows:
         return None, np.zeros(n_rows, dtype=np.uint8)
     codes, columns, key = [], [], np.zeros(n_rows, dtype=np.int64)
@@ -56,15 +56,15 @@ def encode(values: Table | None, n_rows: int) -> tuple[Table | None, IntArray]:
         key = key * len(names) + own
         codes.append(own)
         columns.append(names)
-    _, first, kinds = np.unique(key, return_index=True, return_inverse=True)
-    if len(first) > _MOST_KINDS:
+    _, first, profiles = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > _MOST_PROFILES:
         raise InvalidInputError(
-            f"sensitive_features has more than {_MOST_KINDS} different values, or combinations of them, in one block. "
-            "Make a column of a few groups first."
+            f"sensitive_features has more than {_MOST_PROFILES} different values, or combinations of them, in one "
+            "block. Make a column of a few groups first."
         )
     found = tuple(names[own[first]] for names, own in zip(columns, codes, strict=True))
     small = np.uint8 if len(first) <= 256 else np.uint16 if len(first) <= 65536 else np.int32
-    return replace(values, columns=found), kinds.reshape(-1).astype(small)
+    return replace(values, columns=found), profiles.reshape(-1).astype(small)
 
 
 def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
@@ -82,7 +82,7 @@ def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
 
 def describe(block: Block, table: IntArray | None, job: None) -> Description:
     """Count the rows and groups, and measure the features."""
-    found: list[tuple[Table | None, IntArray]] = []
+    found: list[tuple[Columns | None, IntArray]] = []
     weights, n_rows, bad = [], 0, None
     dtype: np.dtype[Any] = np.dtype(np.float32)
     n_features, total = -1, 0.0
@@ -105,33 +105,33 @@ def describe(block: Block, table: IntArray | None, job: None) -> Description:
             found.append(encode(panel.values, len(X)))
         if panel.weights is not None:
             weights.append(panel.weights)
-    kinds, codes, kept = getattr(block, "kinds", None), block.codes, None
+    profiles, codes, kept = getattr(block, "profiles", None), block.codes, None
     if codes is None:
-        kinds, codes = _together(found)
+        profiles, codes = _together(found)
         kept = codes
-    n_kinds = 1 if kinds is None else kinds.n_rows
-    masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_kinds)
-    counts = np.bincount(codes, minlength=n_kinds)
+    n_profiles = 1 if profiles is None else profiles.n_rows
+    masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_profiles)
+    counts = np.bincount(codes, minlength=n_profiles)
     return Description(
-        n_rows, n_features, dtype, kinds, masses.astype(float), counts, total, mean, spread, bool(weights), bad, kept
+        n_rows, n_features, dtype, profiles, masses.astype(float), counts, total, mean, spread, bool(weights), bad, kept
     )
 
 
-def _together(parts: list[tuple[Table | None, IntArray]]) -> tuple[Table | None, IntArray]:
+def _together(parts: list[tuple[Columns | None, IntArray]]) -> tuple[Columns | None, IntArray]:
     """Kinds of people of several panels, numbered anew."""
-    tables = [kinds for kinds, _ in parts if kinds is not None]
+    tables = [profiles for profiles, _ in parts if profiles is not None]
     if not tables:
         return None, np.concatenate([codes for _, codes in parts])
     every = stacked(tables)
     assert every is not None
-    kinds, place = encode(every, every.n_rows)
+    profiles, place = encode(every, every.n_rows)
     ends = np.cumsum([one.n_rows for one in tables])
-    return kinds, np.concatenate(
+    return profiles, np.concatenate(
         [place[end - one.n_rows : end][codes] for end, one, (_, codes) in zip(ends, tables, parts, strict=True)]
     )
 
 
-def stacked(tables: list[Table]) -> Table | None:
+def stacked(tables: list[Columns]) -> Columns | None:
     """The rows of several tables below each other; None: there is none."""
     if not tables:
         return None
@@ -336,7 +336,7 @@ class _Rows:
 
     @property
     def _shape(self) -> tuple[int, int, int]:
-        return self.layout.n_blocks, len(self.costs.centers), BLOCK
+        return self.layout.n_tiles, len(self.costs.centers), TILE
 
     def _fill(self, room: FloatArray) -> tuple[FloatArray, float]:
         metric, centers = self.costs.metric, self.costs.centers
