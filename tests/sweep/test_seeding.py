@@ -78,10 +78,10 @@ def test_a_callable_is_called_as_in_scikit_learn():
     [("k-means++", "auto", 1), ("random", "auto", 10), ("k-means++", 3, 3), (X[:4], 5, 1), (X[:4], "auto", 1)],
 )
 def test_number_of_starts_follows_scikit_learn(init, n_init, wanted, monkeypatch):
-    from fairclust.estimators import _base
+    from fairclust.estimators import _prototypes
 
     asked = []
-    monkeypatch.setattr(_base, "starting_centers", lambda *args: asked.append(args[-1]) or starting_centers(*args))
+    monkeypatch.setattr(_prototypes, "starting_centers", lambda *args: asked.append(args[-1]) or starting_centers(*args))
     FairKMeans(4, init=init, n_init=n_init, fairness_weight=0, random_state=0).fit(X)
     assert asked == [wanted]
 
