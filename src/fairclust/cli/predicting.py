@@ -20,7 +20,7 @@ from .._model_files import read_model
 from .._people.attributes import Cells
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..estimators._saving import restored
+from ..estimators import restored
 from ..metrics import Composition
 from .columns import Choice, Grouping, Prepared, _as_numbers, _without_markers, group_arrays, read_groups
 from .files import check_output
@@ -186,7 +186,7 @@ def run_predict(asked: Prediction) -> None:
     with stages.stage("label", "Labelling"), told_warnings():
         together = asked.batch and groups is not None
         labels = model.predict_batch(X, groups) if together else model.predict(X, groups)
-    report = None if groups is None else _audit(model, labels, model._cells_of(X, groups), asked.suppress_below)
+    report = None if groups is None else _audit(model, labels, model.attributes_.encode(groups), asked.suppress_below)
     if asked.out is not None:
         with stages.stage("write", f"Writing {asked.out.name}"):
             column = polars.Series(_spread(labels, used))
@@ -224,8 +224,8 @@ def open_model(path: Path) -> tuple[Any, Recipe]:
             f"{path.name} does not say which columns it was fitted on. Make it with fairclust fit --model, or fit it "
             "on a data frame."
         )
-    sensitive = tuple(column.name for attribute in model._attributes for column in attribute.columns)
-    binned = tuple(c.name for attribute in model._attributes for c in attribute.columns if c.edges is not None)
+    sensitive = tuple(column.name for attribute in model.attributes_ for column in attribute.columns)
+    binned = tuple(c.name for attribute in model.attributes_ for c in attribute.columns if c.edges is not None)
     return model, Recipe(
         tuple(model.feature_names_in_.tolist()), sensitive=sensitive, missing_groups=model.missing_groups, bins=binned
     )
@@ -256,7 +256,7 @@ def _audit(model: Any, labels: IntArray, cells: Cells, suppress_below: float | N
     keys = labels.astype(np.int64) * cells.n_cells + cells.codes
     masses = np.bincount(keys, minlength=n_clusters * cells.n_cells).reshape(n_clusters, -1) @ cells.membership
     filled, reports, first = np.flatnonzero(np.bincount(labels, minlength=n_clusters)), {}, 0
-    for attribute in model._attributes:
+    for attribute in model.attributes_:
         own = masses[filled, first : first + attribute.n_columns]
         first += attribute.n_columns
         table = Composition(

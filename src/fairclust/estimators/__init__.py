@@ -3,6 +3,6 @@
 from ._kmeans import FairKMeans
 from ._kmedian import FairKMedian
 from ._ncut import FairNCut
-from ._saving import load
+from ._saving import load, restored
 
-__all__ = ["FairKMeans", "FairKMedian", "FairNCut", "load"]
+__all__ = ["FairKMeans", "FairKMedian", "FairNCut", "load", "restored"]
