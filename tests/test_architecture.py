@@ -24,7 +24,7 @@ LAYERS = {
     1: ["_checks", "_people", "_fairness", "_core"],  # input; who is who; the K×J world; kernels
     2: ["_sweep", "_table", "graphs"],  # the question; rows of numbers and categories; graphs
     3: ["_solvers", "_goals", "_objectives", "metrics"],  # see no point; what is asked for; see the points
-    4: ["_fit", "_audit"],  # the outer loop; accounts of labels
+    4: ["_fit", "_audit", "_numbers"],  # the outer loop; accounts of labels; how many clusters
     5: ["_graph", "scaling", "_model_files"],  # Ncut's own; data beyond memory; fits as files
     6: ["estimators"],
     7: ["baselines", "report", "plotting"],
@@ -150,7 +150,18 @@ def test_only_the_modules_that_read_columns_know_of_data_frames():
         for path in sources()
         if {i.imported for i in imports_of(path)} & {"pandas", "polars", "pyarrow", "narwhals"}
     }
-    assert knowing <= {"_people", "_table", "_audit", "metrics", "_fit", "cli", "report", "plotting", "scaling"}
+    assert knowing <= {
+        "_people",
+        "_table",
+        "_audit",
+        "metrics",
+        "_fit",
+        "_numbers",
+        "cli",
+        "report",
+        "plotting",
+        "scaling",
+    }
 
 
 def test_optional_packages_are_not_imported_at_the_top_of_a_module():

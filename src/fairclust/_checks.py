@@ -52,11 +52,11 @@ def check_n_clusters(n_clusters: Any, n_samples: int) -> int:
     return int(n_clusters)
 
 
-def check_distinct_rows(X: FloatArray, n_clusters: int) -> None:
-    """At least ``n_clusters`` different rows. Looks no further than it must."""
+def check_distinct_rows(X: Any, n_clusters: int) -> None:
+    """At least ``n_clusters`` different rows, of an array or of rows with keys. Looks no further than it must."""
     n_rows = 4 * n_clusters
     while True:
-        n_distinct = len(np.unique(X[:n_rows], axis=0))
+        n_distinct = len(np.unique(X[:n_rows], axis=0)) if isinstance(X, np.ndarray) else len(set(X.keys(n_rows)))
         if n_distinct >= n_clusters:
             return
         if n_rows >= len(X):

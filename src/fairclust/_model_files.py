@@ -24,13 +24,16 @@ from ._checks import check_sparse
 from ._files import atomic
 from ._fit.loop import StopReason
 from ._people.attributes import Attribute, Attributes, Column
+from ._table.features import Category, Features, Number
 from .errors import InvalidInputError
 
 FORMAT = 1
 """Number of the layout. Higher numbers are refused; each lower one keeps a reader."""
 
 _TEXT = "model.json"
-_RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Attribute, Attributes, Column)}
+_RECORDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Attribute, Attributes, Column, Features, Number, Category)
+}
 _PLAIN = "biufU"  # kinds of arrays that a .npy holds as they are
 _LONGEST_TEXT = 1 << 28  # bytes of JSON; names of groups and features are in it, rows are not
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes

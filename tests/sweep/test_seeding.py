@@ -81,7 +81,9 @@ def test_number_of_starts_follows_scikit_learn(init, n_init, wanted, monkeypatch
     from fairclust.estimators import _prototypes
 
     asked = []
-    monkeypatch.setattr(_prototypes, "starting_centers", lambda *args: asked.append(args[-1]) or starting_centers(*args))
+    monkeypatch.setattr(
+        _prototypes, "starting_centers", lambda *args: asked.append(args[-1]) or starting_centers(*args)
+    )
     FairKMeans(4, init=init, n_init=n_init, fairness_weight=0, random_state=0).fit(X)
     assert asked == [wanted]
 

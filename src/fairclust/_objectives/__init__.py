@@ -6,6 +6,7 @@ from .fixed import FixedObjective
 from .kmeans import KMeansObjective
 from .kmedian import KMedianObjective
 from .ncut import NCutObjective
+from .sparse import SparseKMeansObjective
 
 __all__ = [
     "Anchored",
@@ -17,4 +18,5 @@ __all__ = [
     "NCutObjective",
     "Objective",
     "Relaxed",
+    "SparseKMeansObjective",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
 from .._checks import check_centers
@@ -17,7 +18,7 @@ _SAMPLE = 1 << 16  # k-means++ looks at no more rows than this: more of them do 
 
 
 def starting_centers(
-    X: FloatArray,
+    X: Any,
     n_clusters: int,
     init: Init,
     random_state: np.random.RandomState,
@@ -28,7 +29,7 @@ def starting_centers(
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or CSR array of shape (n_samples, n_features)
     n_clusters : int
     init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable
         A callable is called as ``init(X, n_clusters, random_state=random_state)``, as in scikit-learn.
@@ -43,15 +44,15 @@ def starting_centers(
     """
     if isinstance(init, str) and init not in ("k-means++", "random"):
         raise InvalidInputError(f"init={init!r}, but 'k-means++', 'random', an array or a callable is needed.")
-    if isinstance(init, str) and len(X) > _sample_size(n_clusters):
-        rows = sampled_rows(len(X), n_clusters, random_state)
+    if isinstance(init, str) and X.shape[0] > _sample_size(n_clusters):
+        rows = sampled_rows(X.shape[0], n_clusters, random_state)
         rows = rows if weights is None else rows[weights[rows] > 0]
         X, weights = X[rows], None if weights is None else weights[rows]
     return [_centers(X, n_clusters, init, random_state, weights) for _ in range(n_starts)]
 
 
 def _centers(
-    X: FloatArray, n_clusters: int, init: Init, random_state: np.random.RandomState, weights: FloatArray | None
+    X: Any, n_clusters: int, init: Init, random_state: np.random.RandomState, weights: FloatArray | None
 ) -> FloatArray:
     if callable(init):
         return _as_centers(np.asarray(init(X, n_clusters, random_state=random_state)), X, n_clusters)
@@ -59,7 +60,8 @@ def _centers(
         return _as_centers(np.asarray(init), X, n_clusters)
     if init == "random":
         chance = None if weights is None else weights / weights.sum()
-        return np.ascontiguousarray(X[random_state.choice(len(X), n_clusters, replace=False, p=chance)])
+        chosen = X[random_state.choice(X.shape[0], n_clusters, replace=False, p=chance)]
+        return np.ascontiguousarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
     centers, _ = kmeans_plusplus(X, n_clusters, sample_weight=weights, random_state=random_state)
     return np.ascontiguousarray(centers)
 

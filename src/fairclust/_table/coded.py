@@ -100,6 +100,25 @@ class CodedRows:
             X[:, place] = np.where((code == n + GAP)[:, None], np.nan, self.units[q] * np.eye(n + N_SPECIAL)[code, :n])
         return X
 
+    def middle(self) -> FloatArray:
+        """The mean of every coordinate over the rows that have its feature."""
+        sums = np.zeros((1, 2 * self.n_numbers + int(self.first[-1])))
+        for m in range(self.n_numbers):
+            is_there = ~np.isnan(self.numbers[:, m])
+            sums[0, m], sums[0, self.n_numbers + m] = self.numbers[is_there, m].sum(dtype=float), is_there.sum()
+        for q, begin in enumerate(self.first[:-1]):
+            n_codes = int(self.first[q + 1] - begin)
+            counts = np.bincount(self.codes[:, q], minlength=n_codes)
+            sums[0, 2 * self.n_numbers + begin :][:n_codes] = counts
+        return self.means(sums)[0]
+
+    def keys(self, n_rows: int) -> list[bytes]:
+        """A value per row, for the first rows, that equal rows share."""
+        return [
+            number.tobytes() + code.tobytes()
+            for number, code in zip(self.numbers[:n_rows], self.codes[:n_rows], strict=True)
+        ]
+
     def means(self, sums: FloatArray) -> FloatArray:
         """Centres of the clusters, from sums by label; where nobody has a value, the mean of all clusters' values.
 

@@ -117,7 +117,7 @@ def is_table(X: Any) -> bool:
 def has_words(X: Any) -> bool:
     """Whether this is a data frame with a column that is not numbers by its type."""
     frame = nw.from_native(X, pass_through=True)
-    return isinstance(frame, nw.DataFrame) and any(_is_word(frame[name]) for name in frame.columns)
+    return isinstance(frame, nw.DataFrame) and any(map(_is_word, frame.iter_columns()))
 
 
 def read_columns(X: Any) -> Columns:
@@ -126,11 +126,11 @@ def read_columns(X: Any) -> Columns:
     if isinstance(frame, nw.DataFrame):
         if not frame.columns or not len(frame):
             raise InvalidInputError(f"X has shape {frame.shape}. Pass at least one row and one column.")
-        series = [frame[name] for name in frame.columns]
-        strange = [s.name for s in series if not _is_word(s) and not s.dtype.is_numeric() and s.dtype != nw.Object]
+        series = list(frame.iter_columns())
+        strange = [s for s in series if not _is_word(s) and not s.dtype.is_numeric() and s.dtype != nw.Object]
         if strange:
             raise InvalidInputError(
-                f"column {strange[0]!r} of X is of type {frame[strange[0]].dtype}, which is neither numbers nor words. "
+                f"column {strange[0].name!r} of X is of type {strange[0].dtype}, which is neither numbers nor words. "
                 "Turn it into one of them (a date into days, for example), or drop it."
             )
         columns = tuple(_column(s) for s in series)
@@ -191,6 +191,11 @@ class Features:
     def categories(self) -> list[tuple[int, Category]]:
         """Categorical columns and their places in the table."""
         return [(i, kind) for i, kind in enumerate(self.kinds) if isinstance(kind, Category)]
+
+    @property
+    def n_coordinates(self) -> int:
+        """Coordinates of a centre: one per number and per category."""
+        return len(self.numbers) + sum(len(kind.categories) for _, kind in self.categories)
 
     def encode(self, columns: Columns) -> CodedRows:
         """Rows as the kernels read them. The columns must be those of the fit, in their order."""

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _checks as checks
-from .._objectives import KMeansObjective, Objective
-from .._typing import FloatArray
+from .._objectives import Objective
 from ..scaling import BlockData, StreamedKMeans
 from ._docs import shared_docs
-from ._predict import PredictingClusterer
+from ._tables import TableClusterer
 
 
 @shared_docs
-class FairKMeans(PredictingClusterer):
+class FairKMeans(TableClusterer):
     """K-means with proportional representation: each group's share in every cluster is pulled towards a target.
 
     %(promise)s
@@ -31,6 +30,16 @@ class FairKMeans(PredictingClusterer):
     %(fairness_goals)s
     %(groups)s
     %(rows)s
+    categorical_features : "from_dtype", list of names, places or bool, or None, default="from_dtype"
+        Which columns of X are categories. "from_dtype": the text, categorical and boolean columns of a data frame. A
+        category is compared with the shares of the categories in a cluster: the squared distance of its one-hot
+        columns, without building them. Once there are categories, every column counts the same: its variance is 1.
+    missing_values : {"error", "observed", "own"}, default="error"
+        What an empty cell (NaN, None) is. "observed": it costs nothing, and centres are means of what is there. "own":
+        the same for numbers, and a category of its own ("missing") in categorical columns.
+    feature_weights : dict, list or None, default=None
+        How much columns count, {column: weight} or one weight per column; 1 for those not named, 0 leaves a column out.
+        With weights, or with categories, columns are scaled first; numbers alone count as they are.
     %(solver_of_rows)s
     %(lipschitz)s
     %(starts)s
@@ -46,7 +55,10 @@ class FairKMeans(PredictingClusterer):
     ----------
     %(labels_)s
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Centres for which the labels are the cheapest at the fitted prices.
+        Centres for which the labels are the cheapest at the fitted prices. Of a table with categories: in its scaled
+        coordinates, the numbers first, then a column per category; ``cluster_profiles_`` has them in the table's units.
+    cluster_profiles_ : data frame with a row per cluster
+        Means of the numbers and shares of the categories, in the table's own units.
     %(prices_)s
     objective_ : float
         Sum of squared distances of the rows to the means of their clusters.
@@ -91,6 +103,9 @@ class FairKMeans(PredictingClusterer):
         min_cluster_size: float | None = None,
         max_cluster_size: float | None = None,
         unknown_groups: str = "error",
+        categorical_features: Any = "from_dtype",
+        missing_values: str = "error",
+        feature_weights: Any = None,
         solver: str = "dual",
         lipschitz: float = 2.0,
         init: Any = "k-means++",
@@ -104,9 +119,6 @@ class FairKMeans(PredictingClusterer):
         verbose: int | Callable[[int, float], None] = 0,
     ) -> None:
         super().__init__(locals())
-
-    def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
-        return KMeansObjective(X, weights)
 
     def _streamed_objective(self, data: BlockData) -> Objective:
         return StreamedKMeans(data)

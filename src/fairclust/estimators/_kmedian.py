@@ -144,10 +144,9 @@ class FairKMedian(PredictingClusterer):
     ) -> None:
         super().__init__(locals())
 
-    def transform(self, X: Any) -> FloatArray:
-        """Distances to the centres, shape (n_samples, n_clusters)."""
+    def _distances(self, rows: Any) -> FloatArray:
         distances = euclidean_distances if self.metric == "euclidean" else manhattan_distances
-        result: FloatArray = distances(self._validated(X), self.cluster_centers_)
+        result: FloatArray = distances(rows, self.cluster_centers_)
         return result
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

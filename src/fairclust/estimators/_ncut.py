@@ -20,6 +20,7 @@ from .._people.attributes import Attributes, Population
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep
 from .._sweep.seeding import starting_centers
+from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
@@ -196,16 +197,17 @@ class FairNCut(FairClusterer):
                 "X is a NetworkX graph. Pass its affinity matrix: W, nodes = "
                 "fairclust.graphs.affinity_from_networkx(graph), with sensitive_features in the order of nodes."
             )
+        beside = apart(X, sensitive_features)
         # Affinities are checked below, with words for graphs.
         X = validate_data(
-            self, checks.check_sparse(X), dtype=[np.float64, np.float32], order="C",
+            self, checks.check_sparse(beside.X), dtype=[np.float64, np.float32], order="C",
             accept_sparse="csr" if is_graph else False,
             ensure_min_samples=2, ensure_all_finite=not is_graph,
         )  # fmt: skip
         n_samples = X.shape[0]
         n_clusters = checks.check_n_clusters(self.n_clusters, n_samples)
         W = check_affinity(X) if is_graph else None
-        population = self._population(sensitive_features, n_samples, None)
+        population = self._population(beside.sensitive_features, n_samples, None)
         cells = population.cells
         fairness = representation(population.attributes.parts, cells.membership)
         n_threads = checks.resolve_threads(self.n_jobs)

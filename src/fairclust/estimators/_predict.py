@@ -21,6 +21,7 @@ from .._people.encode import everyone
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep
 from .._sweep.question import State
+from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
 from ..errors import FairnessGoalMissed, InvalidInputError
 from ._machine import one_blas_thread
@@ -82,7 +83,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
             Clusters that no row of the batch is near to may stay empty; the goal then holds in the others.
         """
         checks.check_choice("target", target, ("fitted", "batch"))
-        X = self._validated(X)
+        X, sensitive_features = self._beside(X, sensitive_features)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         cells = self._cells_of(X, sensitive_features)
         attributes = self._attributes if target == "fitted" else self._attributes.reshared(cells, weights)
@@ -155,28 +156,41 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
         return sweep.soft_rows(State(scale, price * scale))
 
     def transform(self, X: Any) -> FloatArray:
-        """Euclidean distances to the centres, shape (n_samples, n_clusters)."""
-        distances: FloatArray = euclidean_distances(self._validated(X), self.cluster_centers_)
-        return distances
+        """Distances to the centres, shape (n_samples, n_clusters)."""
+        return self._distances(self._beside(X, None)[0])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances to the nearest centre: larger is better."""
-        X = self._validated(X)
-        nearest = self.transform(X).min(axis=1) ** 2
+        X, _ = self._beside(X, None)
+        nearest = self._distances(X).min(axis=1) ** 2
         return -float(nearest.sum() if sample_weight is None else nearest @ _check_sample_weight(sample_weight, X))
 
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _validated(self, X: Any) -> FloatArray:
+    def _distances(self, rows: Any) -> FloatArray:
+        """Distances of rows, checked already, to the centres."""
+        distances: FloatArray = euclidean_distances(rows, self.cluster_centers_)
+        return distances
+
+    def points(self, X: Any) -> Any:
+        """Rows of X as points in the space of ``cluster_centers_``, an array or a sparse one."""
+        return self._beside(X, None)[0]
+
+    def _beside(self, X: Any, sensitive_features: Any) -> tuple[Any, Any]:
+        """Rows of a new X, without the columns that fit() took the groups from, and the groups."""
         check_is_fitted(self)
-        validated: FloatArray = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
-        return validated
+        beside = apart(X, sensitive_features, getattr(self, "_sensitive_columns", ()))
+        return self._validated(beside.X), beside.sensitive_features
+
+    def _validated(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
 
     def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
         """A sweep over new rows with the fitted centres, and the prices that apply."""
-        X = self._validated(X)
+        X, sensitive_features = self._beside(X, sensitive_features)
         if sensitive_features is None:
             cells = everyone(len(X)).cells
             price = np.zeros((len(self.cluster_centers_), 1))

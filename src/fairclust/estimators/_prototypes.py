@@ -21,6 +21,7 @@ from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep
 from .._sweep.question import DataSweep
 from .._sweep.seeding import starting_centers
+from .._table.sensitive import apart
 from .._typing import FloatArray
 from ..errors import InvalidInputError
 from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, open_blocks, streamed_starts
@@ -32,6 +33,7 @@ class PrototypeClusterer(FairClusterer):
     """What estimators with centres share. A subclass says what its objective is, of rows and of blocks."""
 
     cluster_centers_: FloatArray
+    _sensitive_columns: tuple[str, ...]  # columns of X that fit() took the groups from
 
     def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
         raise NotImplementedError
@@ -55,18 +57,15 @@ class PrototypeClusterer(FairClusterer):
         blocks = as_blocks(X, self.n_clusters)
         if blocks is not None:
             return self._streamed_problem(blocks, sensitive_features, sample_weight, solver, settings)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
-        n_clusters = checks.check_n_clusters(self.n_clusters, len(X))
-        weights = (
-            None
-            if sample_weight is None
-            else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        )
-        population = self._population(sensitive_features, len(X), weights)
-        checks.check_distinct_rows(X, n_clusters)
+        beside = apart(X, sensitive_features)
+        self._sensitive_columns = beside.names
+        rows, weights = self._read(beside.X, sample_weight)
+        n_clusters = checks.check_n_clusters(self.n_clusters, len(rows))
+        population = self._population(beside.sensitive_features, len(rows), weights)
+        checks.check_distinct_rows(rows, n_clusters)
         random_state = check_random_state(self.random_state)
-        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(len(X), n_starts) else n_starts
-        starts = starting_centers(X, n_clusters, self.init, random_state, weights, n_candidates)
+        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(len(rows), n_starts) else n_starts
+        starts = self._starts(rows, n_clusters, random_state, weights, n_candidates)
         warn_if_slow()
         cells = population.cells
         layout = build_layout(cells.codes, cells.n_cells)
@@ -76,8 +75,30 @@ class PrototypeClusterer(FairClusterer):
             None if weights is None else layout.to_visiting_order(weights),
             checks.resolve_threads(self.n_jobs),
         )
-        problem = self._assembled(self._objective(X, weights), sweep, population, solver, settings)
+        problem = self._assembled(self._objective(rows, weights), sweep, population, solver, settings)
         return problem, population, starts
+
+    def _read(self, X: Any, sample_weight: Any) -> tuple[Any, FloatArray | None]:
+        """Rows of a fit, and their weights."""
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        return rows, self._sample_weights(sample_weight, rows)
+
+    def _sample_weights(self, sample_weight: Any, rows: Any) -> FloatArray | None:
+        if sample_weight is None:
+            return None
+        weights: FloatArray = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        return weights
+
+    def _starts(
+        self,
+        rows: Any,
+        n_clusters: int,
+        random_state: np.random.RandomState,
+        weights: FloatArray | None,
+        n_starts: int,
+    ) -> list[FloatArray]:
+        """Centres to start from."""
+        return starting_centers(rows, n_clusters, self.init, random_state, weights, n_starts)
 
     def _assembled(
         self, objective: Objective, sweep: DataSweep, population: Population, solver: Solver, settings: Settings
@@ -95,6 +116,7 @@ class PrototypeClusterer(FairClusterer):
     ) -> tuple[Problem, Population, list[FloatArray]]:
         """The same for data in blocks, which are never in memory as a whole."""
         self._check_streamed()
+        self._sensitive_columns = ()
         data = open_blocks(blocks, sensitive_features, sample_weight, checks.resolve_threads(self.n_jobs))
         n_clusters, n_starts = checks.check_n_clusters(self.n_clusters, data.n_samples), self._n_starts()
         # Everyone of a profile is alike, so one of each stands for all, with their weight.

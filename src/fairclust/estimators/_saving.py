@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator
 
 from .._model_files import StoredModel, read_model, write_model
 from .._people.attributes import Attributes
+from .._table.features import Features
 from ..errors import InvalidInputError
 
 _LEFT_BEHIND = {"_metadata_request"}  # scikit-learn's own; set_fit_request sets it again
 _SHAPES = {
     "labels_": ("n_samples",),
-    "cluster_centers_": ("n_clusters", "n_features"),
+    "cluster_centers_": ("n_clusters", "n_coordinates"),
     "medoid_indices_": ("n_clusters",),
     "cluster_sizes_": ("n_clusters",),
     "size_prices_": ("n_clusters",),
@@ -147,6 +148,10 @@ def _check_fitted(model: Any, path: Path) -> None:
         if not isinstance(getattr(model, name, None), np.ndarray):
             raise refuse(name, "are missing")
     sizes = {"n_clusters": len(model.cluster_sizes_), "n_features": getattr(model, "n_features_in_", None)}
+    features = getattr(model, "_features", None)
+    if features is not None and (not isinstance(features, Features) or len(features.kinds) != sizes["n_features"]):
+        raise refuse("_features", "are not those of its table")
+    sizes["n_coordinates"] = sizes["n_features"] if features is None else features.n_coordinates
     sizes |= {"n_groups": attributes.n_groups, "n_attributes": len(attributes)}
     sizes["n_columns"] = sum(attribute.n_columns for attribute in attributes)
     for name, shape in _SHAPES.items():

@@ -1,0 +1,98 @@
+"""K-means on sparse rows: the same objective as on a matrix of numbers, without making the rows dense."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import kernels
+from .._sweep.memory import InMemorySweep
+from .._sweep.question import Answer, State
+from .._table.sparse import SparseRows
+from .._typing import FloatArray, IntArray
+from . import centers
+
+
+class SparseKMeansObjective:
+    """Σ_p ‖x_p − c_k(p)‖², with ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖². The centres are dense.
+
+    Parameters
+    ----------
+    rows : SparseRows
+        In the user's order.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
+    """
+
+    def __init__(self, rows: SparseRows, weights: FloatArray | None = None) -> None:
+        self.rows = rows
+        self._weights = weights
+        self._variance = _mean_variance(rows, weights)
+
+    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+        """Means of the clusters; an empty cluster's mean is zero."""
+        rows = self.rows
+        sums = kernels.sparse_sums(
+            sweep.plan, rows.begin, rows.columns, rows.values, labels, sweep.weights, sweep.n_clusters,
+            rows.shape[1], sweep.n_threads,
+        )  # fmt: skip
+        return self._means(sums, sizes)
+
+    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Means weighted by the soft assignments."""
+        soft = sweep.soft_rows(state).astype(float)
+        if sweep.weights is not None:
+            soft *= sweep.layout.to_user_order(sweep.weights)[:, None]
+        return self._means(np.ascontiguousarray((self.rows.matrix.T @ soft).T), sizes)
+
+    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+        """Squared distances to the centres."""
+        rows = self.rows
+        sweep.base_cost, value = kernels.sparse_distances(
+            sweep.plan, rows.begin, rows.columns, rows.values, rows.squares, parameters, labels, sweep.weights,
+            sweep.excess, sweep.n_threads,
+        )  # fmt: skip
+        return float(value)
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
+        return answer.cost - centers.lead(old, new, answer.masses.sum(axis=1))
+
+    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
+        """Go on from old to new, and a share of that way farther."""
+        return centers.ahead(old, new, reach)
+
+    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
+        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
+        return centers.lead(at, own, sizes)
+
+    def sampled(self, rows: IntArray) -> SparseKMeansObjective:
+        """The same on some rows only."""
+        return SparseKMeansObjective(self.rows.take(rows), None if self._weights is None else self._weights[rows])
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
+        return centers.movement(old, new, self._variance)
+
+    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
+        """Points farthest from their centre."""
+        own = sweep.layout.to_user_order(labels)
+        lengths = (parameters.astype(float) ** 2).sum(axis=1)
+        distance = self.rows.squares + lengths[own]
+        for k in range(len(parameters)):
+            distance[own == k] -= 2.0 * (self.rows.matrix[own == k] @ parameters[k].astype(float))
+        distance = distance[sweep.layout.order]
+        if sweep.weights is not None:
+            distance[sweep.weights == 0] = -1.0
+        return np.argsort(-distance, kind="stable")[:count]
+
+    def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
+        means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
+        return np.ascontiguousarray(means, dtype=self.rows.dtype)
+
+
+def _mean_variance(rows: SparseRows, weights: FloatArray | None) -> float:
+    """Mean over the features of their variance: E‖x‖² − ‖E x‖², by the number of features."""
+    w = np.ones(len(rows)) if weights is None else weights
+    total = float(w.sum())
+    mean = (rows.matrix.T @ w) / total
+    return max(float(w @ rows.squares) / total - float(mean @ mean), 0.0) / max(rows.shape[1], 1)
