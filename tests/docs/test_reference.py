@@ -16,6 +16,10 @@ MODULES = ["metrics", "datasets", "baselines", "graphs", "plotting", "report", "
 # Exported for the estimators and the command line, which live in other packages; not for users.
 PLUMBING = {
     "BlockData",
+    "best_centers",
+    "check_extras",
+    "feature_moments",
+    "plain_centers",
     "StreamedKMeans",
     "StreamedKMedian",
     "StreamedSweep",

@@ -199,6 +199,12 @@ def census1990_on_disk(data_home: str | os.PathLike[str] | None = None) -> tuple
     -------
     subsets : tuple of str
         Out of "sample" and "full".
+
+    Examples
+    --------
+    >>> from fairclust import datasets
+    >>> datasets.census1990_on_disk("a folder without data")
+    ()
     """
     return tuple(subset for subset, file in CENSUS.items() if path_of(file, data_home).is_file())
 
