@@ -3,6 +3,7 @@
 from . import baselines, datasets, graphs, metrics
 from ._audit.audit import AuditReport, audit
 from ._fit.path import FairnessPath, fairness_path
+from ._numbers.study import ClusterNumbers, cluster_numbers
 from .errors import FairclustError, FairclustWarning, FairnessGoalMissed, NoGroupsWarning
 from .estimators import FairKMeans, FairKMedian, FairNCut, load
 
@@ -10,6 +11,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AuditReport",
+    "ClusterNumbers",
     "FairKMeans",
     "FairKMedian",
     "FairNCut",
@@ -21,6 +23,7 @@ __all__ = [
     "__version__",
     "audit",
     "baselines",
+    "cluster_numbers",
     "datasets",
     "fairness_path",
     "graphs",

@@ -84,7 +84,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Table:
     """A table as it came: named columns, and the kind of data frame that they were in."""
 
     columns: tuple[Column, ...]
@@ -104,7 +104,7 @@ class Columns:
         """Of the columns."""
         return tuple(column.name for column in self.columns)
 
-    def without(self, names: Sequence[str]) -> Columns:
+    def without(self, names: Sequence[str]) -> Table:
         """All columns but these."""
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
@@ -120,7 +120,7 @@ def has_words(X: Any) -> bool:
     return isinstance(frame, nw.DataFrame) and any(map(_is_word, frame.iter_columns()))
 
 
-def read_columns(X: Any) -> Columns:
+def read_table(X: Any) -> Table:
     """Columns of a data frame or 2-D array."""
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -134,11 +134,11 @@ def read_columns(X: Any) -> Columns:
                 "Turn it into one of them (a date into days, for example), or drop it."
             )
         columns = tuple(_column(s) for s in series)
-        return Columns(columns, str(frame.implementation.value))
+        return Table(columns, str(frame.implementation.value))
     array = np.asarray(X)
     if array.ndim != 2 or 0 in array.shape:
         raise InvalidInputError(f"X has shape {array.shape}, but a table with rows and columns is needed.")
-    return Columns(tuple(Column(f"x{i}", array[:, i], is_word=False) for i in range(array.shape[1])))
+    return Table(tuple(Column(f"x{i}", array[:, i], is_word=False) for i in range(array.shape[1])))
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Features:
         """Coordinates of a centre: one per number and per category."""
         return len(self.numbers) + sum(len(kind.categories) for _, kind in self.categories)
 
-    def encode(self, columns: Columns) -> CodedRows:
+    def encode(self, columns: Table) -> CodedRows:
         """Rows as the kernels read them. The columns must be those of the fit, in their order."""
         if not self.allows_gaps:
             _refuse_gaps(columns)
@@ -237,12 +237,12 @@ class Features:
             raise MissingExtraError(f"cluster_profiles_ needs {backend}. Install it: pip install {backend}") from error
 
 
-def learn_features(columns: Columns, options: FeatureOptions, weights: FloatArray | None = None) -> Features:
+def learn_features(columns: Table, options: FeatureOptions, weights: FloatArray | None = None) -> Features:
     """Decide how each column counts, from the rows of a fit.
 
     Parameters
     ----------
-    columns : Columns
+    columns : Table
     options : FeatureOptions
     weights : ndarray of shape (n_rows,) or None
         Sample weights: variances and shares are those of the weighted rows.
@@ -268,7 +268,7 @@ def learn_features(columns: Columns, options: FeatureOptions, weights: FloatArra
     return Features(columns.names, tuple(kinds), options.missing_values != "error", dtype, columns.backend)
 
 
-def choose_categorical(columns: Columns, asked: Any) -> AnyArray:
+def choose_categorical(columns: Table, asked: Any) -> AnyArray:
     """Which columns are categories: a mask, from "from_dtype", names, places or a mask."""
     n = len(columns.names)
     if asked is None:
@@ -295,7 +295,7 @@ def choose_categorical(columns: Columns, asked: Any) -> AnyArray:
     return chosen
 
 
-def _place(columns: Columns, value: Any, argument: str) -> int:
+def _place(columns: Table, value: Any, argument: str) -> int:
     """The place of a column that is given by name or number."""
     n = len(columns.names)
     if isinstance(value, str):
@@ -307,7 +307,7 @@ def _place(columns: Columns, value: Any, argument: str) -> int:
     raise InvalidInputError(f"{argument} holds {value!r}, but names of columns or places below {n} are needed.")
 
 
-def _weights(columns: Columns, asked: Any) -> FloatArray:
+def _weights(columns: Table, asked: Any) -> FloatArray:
     """How much each column counts."""
     n = len(columns.names)
     if asked is None:
@@ -383,7 +383,7 @@ def _codes(column: Column, category: Category) -> IntArray:
     return result
 
 
-def _refuse_gaps(columns: Columns) -> None:
+def _refuse_gaps(columns: Table) -> None:
     """Say how many cells are empty, and where."""
     found = {column.name: np.flatnonzero(column.missing) for column in columns if column.missing.any()}
     if not found:

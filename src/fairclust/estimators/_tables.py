@@ -16,7 +16,7 @@ from .._objectives.coded_seeds import coded_starts, row_centers
 from .._people.attributes import Attributes
 from .._sweep.memory import InMemorySweep
 from .._table.coded import CodedRows
-from .._table.features import FeatureOptions, Features, has_words, is_table, learn_features, read_columns
+from .._table.features import FeatureOptions, Features, has_words, is_table, learn_features, read_table
 from .._table.sparse import SparseRows, sparse_rows
 from .._typing import AnyArray, FloatArray
 from ..errors import InvalidInputError
@@ -74,7 +74,7 @@ class TableClusterer(PredictingClusterer):
         if not options.are_given and not has_words(X):
             rows = validate_data(self, X, dtype=_NUMBERS, order="C")
             return rows, self._sample_weights(sample_weight, rows)
-        columns = read_columns(X)
+        columns = read_table(X)
         validate_data(self, X if is_table(X) else np.asarray(X), skip_check_array=True)
         weights = self._sample_weights(sample_weight, columns)
         self._features = learn_features(columns, options, weights)
@@ -86,7 +86,7 @@ class TableClusterer(PredictingClusterer):
         features = getattr(self, "_features", None)
         if features is not None:
             validate_data(self, X if is_table(X) else np.asarray(X), skip_check_array=True, reset=False)
-            return features.encode(read_columns(X))
+            return features.encode(read_table(X))
         if sparse.issparse(X):
             return sparse_rows(
                 validate_data(self, checks.check_sparse(X), accept_sparse="csr", dtype=_NUMBERS, order="C", reset=False)
@@ -125,7 +125,7 @@ class TableClusterer(PredictingClusterer):
             given = checks.check_centers(np.asarray(self.init), n_clusters, rows.shape[1])
             return [np.ascontiguousarray(given, dtype=rows.dtype)]
         assert self._features is not None
-        columns = read_columns(self.init)
+        columns = read_table(self.init)
         if columns.names != self._features.names or len(columns) != n_clusters:
             raise InvalidInputError(
                 f"init has {len(columns)} rows and the columns {', '.join(columns.names)}, but {n_clusters} rows with "

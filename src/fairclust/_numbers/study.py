@@ -1,0 +1,403 @@
+"""``cluster_numbers``: fits for every number of clusters, with and without the goal, and what speaks for each."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+from .. import _checks as checks
+from .._people.columns import Columns, read_columns
+from .._table.sensitive import apart
+from .._typing import FloatArray, IntArray
+from ..errors import FairclustWarning, InvalidInputError, MissingExtraError
+from .choice import STABLE, Choice, choose
+from .scores import calinski_harabasz, silhouettes
+
+_SAMPLE = 10_000  # rows that silhouettes and stability are measured on, at most
+_SHARE = 0.5  # of those rows, in each subsample of a stability
+
+
+@dataclass(frozen=True)
+class ClusterNumbers:
+    """What :func:`cluster_numbers` found: an array per score, an entry per number of clusters.
+
+    Attributes
+    ----------
+    n_clusters : ndarray of int
+    costs, plain_costs : ndarray
+        Clustering objective with the goal, and without it. Without sensitive features both are the same.
+    cost_increases : ndarray
+        What the goal costs: ``costs / plain_costs − 1``.
+    silhouettes, plain_silhouettes, calinski_harabasz, plain_calinski_harabasz : ndarray
+        How well separated the clusters are, on ``n_scored`` rows. NaN for a graph that is given.
+    stabilities : ndarray
+        Mean adjusted Rand index between fits, with the goal, of overlapping subsamples from different seeds: 1 where
+        the same clusters come back every time.
+    smallest_clusters : ndarray
+        Rows in the smallest cluster, or their weight.
+    max_fairness_errors : ndarray
+        The worst cluster's fairness error with the goal; NaN without sensitive features.
+    goals_met : ndarray of bool
+    labels : list of ndarray
+        With the goal.
+    n_scored : int
+        Rows that silhouettes, Calinski–Harabasz and stability were measured on.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans, cluster_numbers
+    >>> from fairclust.datasets import make_synthetic
+    >>> numbers = cluster_numbers(FairKMeans(random_state=0), make_synthetic().data, range(2, 5))
+    >>> numbers.select().n_clusters in numbers.n_clusters
+    True
+    """
+
+    n_clusters: IntArray
+    costs: FloatArray
+    plain_costs: FloatArray
+    silhouettes: FloatArray
+    plain_silhouettes: FloatArray
+    calinski_harabasz: FloatArray
+    plain_calinski_harabasz: FloatArray
+    stabilities: FloatArray
+    smallest_clusters: FloatArray
+    max_fairness_errors: FloatArray
+    goals_met: FloatArray
+    labels: list[IntArray] = field(repr=False)
+    n_scored: int = 0
+
+    @property
+    def cost_increases(self) -> FloatArray:
+        """What the goal costs, as a share of the plain cost."""
+        increases: FloatArray = self.costs / np.maximum(self.plain_costs, np.finfo(float).tiny) - 1.0
+        return increases
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether there was a goal to fit for."""
+        return not np.isnan(self.max_fairness_errors).all()
+
+    def select(self, *, min_cluster_size: float = 0) -> Choice:
+        """Choose a number by a stated rule: the highest silhouette among those whose clusters come back.
+
+        "Come back" means a stability of at least 0.6; where no number has that, all take part, and the reason says so.
+        Silhouettes are those of the clusters with the goal.
+
+        Parameters
+        ----------
+        min_cluster_size : float, default=0
+            Numbers whose smallest cluster has fewer rows are left aside.
+
+        Returns
+        -------
+        choice : Choice
+            ``n_clusters``, ``also_possible``, ``is_clear`` and the ``reason`` in sentences.
+        """
+        return choose(self.n_clusters, self.silhouettes, self.stabilities, self.smallest_clusters, min_cluster_size)
+
+    def columns(self) -> dict[str, Any]:
+        """The scores by name, as :meth:`to_frame` has them."""
+        return {
+            "n_clusters": self.n_clusters,
+            "cost": self.costs,
+            "plain_cost": self.plain_costs,
+            "cost_increase": self.cost_increases,
+            "silhouette": self.silhouettes,
+            "plain_silhouette": self.plain_silhouettes,
+            "calinski_harabasz": self.calinski_harabasz,
+            "plain_calinski_harabasz": self.plain_calinski_harabasz,
+            "stability": self.stabilities,
+            "smallest_cluster": self.smallest_clusters,
+            "max_fairness_error": self.max_fairness_errors,
+            "goal_met": self.goals_met,
+        }
+
+    def to_frame(self) -> Any:
+        """Return the scores as a pandas data frame, one row per number of clusters."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtraError("to_frame() needs pandas. Install it with: pip install pandas") from error
+        return pd.DataFrame(self.columns())
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw cost, silhouette, stability and the price of the goal against the number of clusters.
+
+        Parameters
+        ----------
+        axes : array of four matplotlib axes or None
+            Where to draw. None: a new figure.
+
+        Returns
+        -------
+        axes : ndarray of four matplotlib axes
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise MissingExtraError(
+                "plot() needs matplotlib. Install it with: pip install 'fairclust[plot]'"
+            ) from error
+        if axes is None:
+            _, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained", sharex=True)
+        axes = np.asarray(axes, dtype=object).reshape(-1)
+        drawn = [
+            ("cost", self.costs, self.plain_costs),
+            ("silhouette", self.silhouettes, self.plain_silhouettes),
+            ("stability (adjusted Rand index)", self.stabilities, None),
+            ("what the goal costs", self.cost_increases, None),
+        ]
+        chosen = self.select().n_clusters
+        for ax, (name, values, plain) in zip(axes, drawn, strict=True):
+            if plain is not None and self.has_groups:
+                ax.plot(self.n_clusters, plain, "o--", color="#999999", markersize=3, label="without the goal")
+            ax.plot(self.n_clusters, values, "o-", color="#0072b2", markersize=4, label="with the goal")
+            ax.axvline(chosen, color="#d55e00", linewidth=1, linestyle=":")
+            ax.set_title(name)
+        axes[2].axhline(STABLE, color="#999999", linewidth=0.8)
+        if self.has_groups:
+            axes[0].legend(frameon=False)
+        for ax in axes[2:]:
+            ax.set_xlabel("number of clusters")
+        return axes
+
+
+def cluster_numbers(
+    estimator: Any,
+    X: Any,
+    n_clusters: Iterable[int] = range(2, 16),
+    *,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    n_subsamples: int = 5,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> ClusterNumbers:
+    """Fit for several numbers of clusters, with and without the goal, and score each.
+
+    Parameters
+    ----------
+    estimator : FairKMeans, FairKMedian or FairNCut
+        With the goal (or weight) that is wanted. It is copied, never fitted.
+    X : as for the estimator's ``fit``
+        In memory.
+    n_clusters : iterable of int, default=range(2, 16)
+    sensitive_features, sample_weight : as for the estimator's ``fit``
+    n_subsamples : int, default=5
+        Fits per number that stability is measured by.
+    n_jobs : int or None, default=None
+        Fits at a time. None: all cores that the process may use. No result depends on it.
+    verbose : int, default=0
+        1: a line per fit.
+
+    Returns
+    -------
+    numbers : ClusterNumbers
+        Scores, ``.select()``, ``.to_frame()`` and ``.plot()``.
+
+    Notes
+    -----
+    Plain clusterings go from K to K + 1: the centres of the last one and a row far from all of them, against a start of
+    its own; the cheaper is kept, so that the plain cost never rises with K. Fits with the goal start from the plain
+    centres of the same K. Above 10,000 rows, silhouettes, Calinski–Harabasz and stability are measured on 10,000 of
+    them, the same on every call. No score proves a number right: silhouettes favour few round clusters, costs always
+    fall with K, and stability can be high for a wrong number.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans, cluster_numbers
+    >>> from fairclust.datasets import make_synthetic
+    >>> data = make_synthetic()
+    >>> groups = data.sensitive_features
+    >>> numbers = cluster_numbers(FairKMeans(random_state=0), data.data, range(2, 4), sensitive_features=groups)
+    >>> numbers.goals_met.tolist()
+    [True, True]
+    """
+    study = _Study(estimator, X, sensitive_features, sample_weight, checks.resolve_threads(n_jobs), bool(verbose))
+    numbers = _numbers(n_clusters, study.n_rows)
+    checks.check_count("n_subsamples", n_subsamples, lowest=2)
+    plain = study.plain_fits(numbers)
+    fair = study.goal_fits(plain) if study.has_groups else plain
+    labels, plain_labels = [model.labels_ for model in fair], [model.labels_ for model in plain]
+    points = study.points(plain[0])
+    scored = [labels_[study.scored] for labels_ in (*labels, *plain_labels)]
+    if points is None:
+        widths = heights = np.full(len(scored), np.nan)
+    else:
+        widths = silhouettes(points, scored)
+        heights = np.array([calinski_harabasz(points, one) for one in scored])
+    n = len(numbers)
+    none = np.full(n, np.nan)
+    return ClusterNumbers(
+        n_clusters=np.array(numbers),
+        costs=np.array([model.objective_ for model in fair]),
+        plain_costs=np.array([model.objective_ for model in plain]),
+        silhouettes=widths[:n],
+        plain_silhouettes=widths[n:],
+        calinski_harabasz=heights[:n],
+        plain_calinski_harabasz=heights[n:],
+        stabilities=study.stabilities(numbers, n_subsamples),
+        smallest_clusters=np.array([model.cluster_sizes_.min() for model in fair]),
+        max_fairness_errors=np.array([model.max_fairness_error_ for model in fair]) if study.has_groups else none,
+        goals_met=np.array([bool(model.fairness_goal_met_) for model in fair]),
+        labels=labels,
+        n_scored=len(study.scored),
+    )
+
+
+class _Study:
+    """The data of a study, and the fits that it is made of."""
+
+    def __init__(
+        self, estimator: Any, X: Any, sensitive_features: Any, sample_weight: Any, n_jobs: int, is_verbose: bool
+    ) -> None:
+        beside = apart(X, sensitive_features)
+        self.X, self.estimator, self.n_jobs, self.is_verbose = beside.X, estimator, n_jobs, is_verbose
+        if not hasattr(self.X, "__len__") and not sparse.issparse(self.X):
+            raise InvalidInputError("cluster_numbers needs X in memory. Pass an array or a data frame.")
+        self.n_rows = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+        self.groups: Columns | None = None
+        if beside.sensitive_features is not None:
+            self.groups = read_columns(beside.sensitive_features)
+            checks.check_same_length("sensitive_features", self.groups.columns[0], self.n_rows)
+        self.weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        step = max(1, -(-self.n_rows // _SAMPLE))
+        self.scored = np.arange(0, self.n_rows, step)  # the same rows on every call
+        self.is_graph = getattr(estimator, "affinity", None) == "precomputed"
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether there is a goal to fit for."""
+        return self.groups is not None
+
+    def plain_fits(self, numbers: Sequence[int]) -> list[Any]:
+        """Plain clusterings, each also tried from the centres of the one before."""
+        fits: list[Any] = []
+        for k in numbers:
+            self._tell(f"{k} clusters without the goal")
+            best = self._fit(self._plain(k))
+            if fits and hasattr(best, "cluster_centers_") and k == fits[-1].n_clusters + 1:
+                warm = self._fit(self._plain(k).set_params(init=self._grown(fits[-1])))
+                best = min(best, warm, key=lambda model: float(model.objective_))
+            fits.append(best)
+        return fits
+
+    def goal_fits(self, plain: Sequence[Any]) -> list[Any]:
+        """Fits with the goal, from the plain centres."""
+
+        def fit(start: Any) -> Any:
+            self._tell(f"{start.n_clusters} clusters with the goal")
+            model = clone(self.estimator).set_params(n_clusters=start.n_clusters, n_jobs=1)
+            if hasattr(start, "cluster_centers_") and getattr(start, "n_init", None) == "auto":
+                model.set_params(init=start.cluster_centers_)
+            return self._fit(model, groups=True)
+
+        return self._together(fit, plain)
+
+    def stabilities(self, numbers: Sequence[int], n_subsamples: int) -> FloatArray:
+        """Mean adjusted Rand index of the labels that two subsamples give to the rows they share."""
+        size = max(int(_SHARE * len(self.scored)), 2)
+        random = [np.random.RandomState(seed) for seed in range(n_subsamples)]
+        taken = [np.sort(one.choice(self.scored, size, replace=False)) for one in random]
+
+        def agreement(k: int) -> float:
+            self._tell(f"{k} clusters on subsamples")
+            if k > size // 2:
+                return float("nan")
+            found = []
+            for seed, rows in enumerate(taken):
+                labels = np.full(self.n_rows, -1)
+                model = clone(self.estimator).set_params(n_clusters=k, n_jobs=1, random_state=seed)
+                labels[rows] = self._fit(model if self.has_groups else _without_goal(model), rows, groups=True).labels_
+                found.append(labels)
+            pairs = [
+                adjusted_rand_score(*(labels[(one >= 0) & (other >= 0)] for labels in (one, other)))
+                for one, other in itertools.combinations(found, 2)
+            ]
+            return float(np.mean(pairs))
+
+        return np.array(self._together(agreement, numbers))
+
+    def points(self, model: Any) -> Any:
+        """The scored rows as points whose distances count; None where there is only a graph."""
+        if self.is_graph:
+            return None
+        rows = _take(self.X, self.scored)
+        return model.points(rows) if hasattr(model, "points") else np.asarray(rows, dtype=float)
+
+    def _plain(self, k: int) -> Any:
+        return _without_goal(clone(self.estimator).set_params(n_clusters=k))
+
+    def _grown(self, model: Any) -> FloatArray:
+        """The centres of a clustering and one more: the scored row that is farthest from its centre."""
+        rows = _take(self.X, self.scored)
+        nearest = model.transform(rows).min(axis=1)
+        far = np.asarray(model.points(_take(rows, np.array([int(nearest.argmax())]))), dtype=float)
+        return np.concatenate((model.cluster_centers_, far.astype(model.cluster_centers_.dtype)))
+
+    def _fit(self, model: Any, rows: IntArray | None = None, *, groups: bool = False) -> Any:
+        X = self.X if rows is None else _take(self.X, rows, both=self.is_graph)
+        arguments: dict[str, Any] = {}
+        if self.groups is not None and groups:
+            columns = {name: values if rows is None else values[rows] for name, values in self._columns()}
+            arguments["sensitive_features"] = columns if len(columns) > 1 else next(iter(columns.values()))
+        if self.weights is not None:
+            arguments["sample_weight"] = self.weights if rows is None else self.weights[rows]
+        with warnings.catch_warnings():  # goals that are missed are told by goals_met
+            warnings.simplefilter("ignore", FairclustWarning)
+            return model.fit(X, **arguments)
+
+    def _columns(self) -> Iterable[tuple[str, Any]]:
+        assert self.groups is not None
+        return zip(self.groups.names, self.groups.columns, strict=True)
+
+    def _together(self, work: Callable[[Any], Any], over: Sequence[Any]) -> list[Any]:
+        with ThreadPoolExecutor(max_workers=self.n_jobs) as pool:
+            return list(pool.map(work, over))
+
+    def _tell(self, what: str) -> None:
+        if self.is_verbose:
+            print(what, flush=True)
+
+
+def _without_goal(model: Any) -> Any:
+    """The same estimator for plain clustering."""
+    defaults = {
+        "fairness_weight": 0.0,
+        "max_fairness_error": checks.DEFAULT_MAX_FAIRNESS_ERROR,
+        "min_balance": None,
+        "max_cost_increase": None,
+        "bounds": None,
+        "target_proportions": None,
+    }
+    return model.set_params(**{name: value for name, value in defaults.items() if name in model.get_params()})
+
+
+def _take(X: Any, rows: IntArray, *, both: bool = False) -> Any:
+    """Some rows of an array, a sparse matrix or a data frame; of a graph, some nodes."""
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist(), :].to_native()
+    if sparse.issparse(X):
+        taken = X.tocsr()[rows]
+        return taken[:, rows] if both else taken
+    X = np.asarray(X)
+    return X[np.ix_(rows, rows)] if both else X[rows]
+
+
+def _numbers(n_clusters: Iterable[int], n_rows: int) -> list[int]:
+    given = [n_clusters] if isinstance(n_clusters, int) else list(n_clusters)
+    numbers = sorted({checks.check_n_clusters(k, n_rows) for k in given})
+    if not numbers:
+        raise InvalidInputError("n_clusters is empty. Give the numbers to try, for example range(2, 16).")
+    return numbers
