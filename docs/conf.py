@@ -51,8 +51,8 @@ numpydoc_show_inherited_class_members = True
 numpydoc_validation_checks = {"GL05", "GL06", "GL07", "PR02"}
 
 sphinx_gallery_conf = {
-    "examples_dirs": ["../examples/gallery"],
-    "gallery_dirs": ["auto_gallery"],
+    "examples_dirs": ["../examples/tutorials", "../examples/gallery"],
+    "gallery_dirs": ["auto_tutorials", "auto_gallery"],
     "filename_pattern": r"/\d\d_|/plot_",
     "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "FileNameSortKey",

@@ -71,6 +71,8 @@ def names():
     X = ((table[features] - table[features].mean()) / table[features].std()).to_numpy()
     return {
         **{name: getattr(fairclust, name) for name in fairclust.__all__},
+        "fairclust": fairclust,
+        "model": fairclust.FairKMeans(4, random_state=0).fit(X, sensitive_features=table["sex"]),
         "np": np,
         "pd": pd,
         "df": table,

@@ -30,7 +30,7 @@ def random_graph(n_nodes=60, n_groups=3, seed=0, loops=True, isolated=True, dtyp
     """A weighted graph with self loops and isolated nodes, and the group of each node."""
     rng = np.random.default_rng(seed)
     A = sparse.random_array(
-        (n_nodes, n_nodes), density=0.12, rng=rng, data_sampler=lambda size: rng.uniform(0.1, 2, size)
+        (n_nodes, n_nodes), density=0.12, random_state=rng, data_sampler=lambda size: rng.uniform(0.1, 2, size)
     )
     W = (A + A.T).toarray()
     if not loops:

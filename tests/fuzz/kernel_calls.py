@@ -52,7 +52,7 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
     rows = {"plan": plan, "metric": int(rng.integers(0, 3)), "X": X, "centers": centers}
     found = np.arange(n, dtype=np.int32)
     cells = rng.integers(0, J, len(found)).astype(np.int32)
-    W = sparse.random_array((n, n), density=min(1.0, 8 / n), rng=rng, dtype=dtype)
+    W = sparse.random_array((n, n), density=min(1.0, 8 / n), random_state=rng, dtype=dtype)
     W = (W + W.T).tocsr().astype(dtype)
     graph = {"indptr": W.indptr.astype(np.int64), "indices": W.indices.astype(np.int32), "data": W.data}
     graph["degree"] = np.asarray(W.sum(axis=1)).ravel().astype(float) + 1e-3
@@ -69,7 +69,7 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
     coded = {"X": X, "codes": np.stack((rng.integers(0, 5, n), rng.integers(0, 4, n)), axis=1).astype(np.uint8),
              "first": np.array([0, 5, 9], dtype=np.int64)}  # fmt: skip
     costs = {"labels": labels, "weights": weights, "excess": excess.copy(), "n_threads": 2}
-    S = sparse.random_array((n, 12), density=0.2, rng=rng, dtype=dtype).tocsr()
+    S = sparse.random_array((n, 12), density=0.2, random_state=rng, dtype=dtype).tocsr()
     entries = {"begin": S.indptr.astype(np.int64), "columns": S.indices.astype(np.int32), "values": S.data}
     made = {"rows": found, "positions": found, "cells": cells, "labels": labels.copy(),
             "sizes": np.bincount(labels, minlength=K) + 1.0, "enter": np.zeros((K, J)), "leave": np.zeros((K, J)),

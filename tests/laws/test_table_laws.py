@@ -129,7 +129,7 @@ def test_without_gaps_the_objective_is_kmeans(each_kernel):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_rows_cost_and_sum_as_dense_ones(each_kernel, dtype, weighted):
     sweep, labels = sweep_of(400, n_clusters=11, weighted=weighted)
-    X = sparse.random_array((400, 70), density=0.1, format="csr", dtype=dtype, rng=np.random.default_rng(0))
+    X = sparse.random_array((400, 70), density=0.1, format="csr", dtype=dtype, random_state=np.random.default_rng(0))
     parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
     w = np.ones(400) if sweep.weights is None else sweep.weights
     visited = X.toarray()[sweep.layout.order].astype(float)

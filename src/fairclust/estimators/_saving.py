@@ -91,6 +91,19 @@ def load(path: str | PathLike[str]) -> Any:
     Notes
     -----
     Nothing in the file is run, and its contents are checked: opening a file from somebody else is safe.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import fairclust
+    >>> model = fairclust.FairKMeans(2, random_state=0)
+    >>> model = model.fit([[0.0], [0.1], [5.0], [5.1]], sensitive_features=["F", "M", "F", "M"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "people.fairclust")
+    ...     again = fairclust.load(Path(folder) / "people.fairclust")
+    >>> bool((again.labels_ == model.labels_).all())
+    True
     """
     return restored(read_model(Path(path)), Path(path))
 

@@ -1,0 +1,80 @@
+"""
+Choosing K and ε
+================
+
+Two numbers have to be chosen: how many clusters, and how far a cluster may be from the target.
+Neither has a right answer in the data; both have a curve to look at.
+"""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from sklearn.metrics import silhouette_score
+from sklearn.preprocessing import StandardScaler
+
+from fairclust import FairKMeans, fairness_path
+from fairclust.plotting import TradeoffDisplay
+
+customers = pd.read_csv("../customers.csv").dropna()
+X = StandardScaler().fit_transform(customers[["age", "income", "visits", "basket", "tenure"]])
+sex = customers["sex"]
+
+# %%
+# ε first: what does fairness cost?
+# ---------------------------------
+#
+# A goal of 0.01 allows a group of half the people between 43 and 57 % in each cluster, 0.001 between 47.8 and
+# 52.2 %. The path shows what each level costs at a given K.
+path = fairness_path(FairKMeans(6, random_state=0), X, sensitive_features=sex)
+TradeoffDisplay.from_path(path, max_fairness_error=0.01)
+plt.show()
+
+# %%
+# Read it from the right: the first steps are nearly free, the last ones are dear. Two goals in numbers:
+for goal in (0.1, 0.01, 0.001):
+    point = path.select(max_fairness_error=goal)
+    rise = point.objective / path.objectives[0] - 1
+    print(f"goal {goal:5}: cost {rise:+.2%} against plain, balance {point.balance:.2f}")
+
+# %%
+# The path uses one weight for all clusters. Asking for the goal itself is cheaper still, because clusters
+# that are fair by themselves are left alone:
+model = FairKMeans(6, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=sex)
+print(f"{model.objective_ / path.objectives[0] - 1:+.2%}, worst cluster {model.max_fairness_error_:.4f}")
+
+# %%
+# K with fairness on
+# ------------------
+#
+# Plain and fair curves differ, so look at the fair one. Three things per K: the cost, the price of fairness,
+# and how well separated the clusters are (silhouette; -1 to 1).
+rows = []
+for k in range(2, 11):
+    plain = FairKMeans(k, fairness_weight=0, n_init=5, random_state=0).fit(X)
+    fair = FairKMeans(k, max_fairness_error=0.01, n_init=5, random_state=0).fit(X, sensitive_features=sex)
+    rows.append(
+        {
+            "K": k,
+            "plain": plain.objective_,
+            "fair": fair.objective_,
+            "price": fair.objective_ / plain.objective_ - 1,
+            "silhouette": silhouette_score(X, fair.labels_, sample_size=1_000, random_state=0),
+            "smallest": int(fair.cluster_sizes_.min()),
+            "met": fair.fairness_goal_met_,
+        }
+    )
+table = pd.DataFrame(rows).set_index("K")
+table.round(3)
+
+# %%
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+table[["plain", "fair"]].plot(ax=left, marker="o", ylabel="objective", title="cost")
+(100 * table["price"]).plot.bar(ax=right, ylabel="% above plain", title="price of fairness", rot=0)
+plt.show()
+
+# %%
+# What to make of it
+# ------------------
+#
+# There is rarely an elbow. Take the smallest K that serves the purpose: how many segments can be looked
+# after? Then check that the smallest cluster is large enough for its shares to mean something, and that the
+# goal was met.
