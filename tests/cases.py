@@ -1,11 +1,11 @@
-"""The lists that the laws run over. A new kernel, fairness term, solver, objective or estimator is one line here."""
+"""The lists that the laws run over: a new kernel, sweep, notion, solver, objective or estimator is one line here."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,21 @@ from fairclust import FairKMeans, FairKMedian, FairNCut
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
 from fairclust._fairness.kl import KLFairness
-from fairclust._objectives import KMeansObjective
+from fairclust._fairness.overlap import OverlapFairness
+from fairclust._fairness.sizes import SIZE_MARGIN, SizeFairness
+from fairclust._fairness.term import representation
+from fairclust._objectives import KMeansObjective, NCutObjective
+from fairclust._objectives.centers import SQUARED_EUCLIDEAN
+from fairclust._objectives.kmedian import KMedianObjective
+from fairclust._people.attributes import Cells
 from fairclust._solvers import Bound, Dual
 from fairclust._sweep.layout import TILE, build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import Answer, HardAnswer
 from fairclust._table.coded import GAP, CodedRows, code_type
+from fairclust.graphs import check_affinity, to_graph
+from fairclust.scaling import ArrayBlocks, StreamedSweep, open_blocks
+from fairclust.scaling.work import Costs
 
 # --- kernels: what passes over the points -----------------------------------------------------------------------------
 
@@ -82,7 +91,43 @@ def in_memory_sweep(costs, codes, n_cells, weights=None, n_threads=1):
     return sweep
 
 
-SWEEPS = [pytest.param(OracleSweep, id="oracle"), pytest.param(in_memory_sweep, id="in-memory")]
+class ShiftedStreamedSweep(StreamedSweep):
+    """A streamed sweep whose points all cost too much, each by a known amount: less that amount, it must agree."""
+
+    def __init__(self, data, n_clusters, excess):
+        super().__init__(data, n_clusters)
+        self.excess = excess
+
+    def __call__(self, state, *, curvature=False):
+        answer = super().__call__(state, curvature=curvature)
+        log_partition = answer.log_partition + state.scale * self.excess
+        return replace(answer, cost=answer.cost - self.excess, log_partition=log_partition)
+
+    def assign(self, price):
+        answer = super().assign(price)
+        return replace(answer, cost=answer.cost - self.excess)
+
+
+def streamed_sweep(costs, codes, n_cells, weights=None):
+    """A StreamedSweep with these costs (N×K) in blocks of 37 rows.
+
+    It knows distances only. Rows −a_p/2 have squared distances a_pk + ‖a_p‖²/4 + 1 to the K unit vectors.
+    """
+    rows, weight = -costs / 2, np.ones(len(costs)) if weights is None else weights
+    columns = (rows, codes) if weights is None else (rows, codes, weights)
+    blocks = ArrayBlocks([tuple(column[i : i + 37] for column in columns) for i in range(0, len(rows), 37)])
+    data = open_blocks(blocks, None, None, 1)
+    cells = Cells(data.profiles.columns[0].astype(np.int32), np.eye(n_cells), np.ones(n_cells, dtype=bool))
+    sweep = ShiftedStreamedSweep(data.with_cells(cells), costs.shape[1], float(weight @ ((rows**2).sum(axis=1) + 1.0)))
+    sweep.costs = Costs(SQUARED_EUCLIDEAN, np.eye(costs.shape[1]), n_cells)
+    return sweep
+
+
+SWEEPS = [
+    pytest.param(OracleSweep, id="oracle"),
+    pytest.param(in_memory_sweep, id="in-memory"),
+    pytest.param(streamed_sweep, id="streamed"),
+]
 
 
 @dataclass(frozen=True)
@@ -125,11 +170,96 @@ QUESTIONS = [
 
 # --- fairness terms ---------------------------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True)
+class FairnessCase:
+    """A fairness notion, masses at which it is 0, random masses at which it is not, and its value by the oracles."""
+
+    term: Any
+    fair: np.ndarray
+    unfair: Callable[[np.random.Generator], np.ndarray]
+    oracle: Callable[[np.ndarray], np.ndarray]
+    is_blind_to_size: bool = True
+
+    def bend(self, masses):
+        """Second derivative by the masses; a term of several attributes gives it by column."""
+        bend = self.term.bend(masses)
+        membership = getattr(self.term, "membership", None)
+        return bend if membership is None else membership @ bend @ membership.T
+
+
+def kl_case(*target):
+    target = np.array(target)
+    return FairnessCase(
+        KLFairness(target),
+        np.outer([10.0, 0.3, 1e6], target),
+        lambda rng: rng.uniform(0.05, 30.0, (4, len(target))),
+        lambda masses: oracles.kl(target, masses),
+    )
+
+
+def overlap_case(*target):
+    target = np.array(target)
+
+    def unfair(rng):
+        size = rng.uniform(5, 50, (3, 1))
+        return np.concatenate((size * rng.uniform(0.05, 0.95, (3, len(target))), size), axis=1)
+
+    return FairnessCase(
+        OverlapFairness(target),
+        np.outer([10.0, 0.3, 1e6], [*target, 1.0]),
+        unfair,
+        lambda masses: oracles.overlap_error(target, masses),
+    )
+
+
+def size_case(lower, upper):
+    lower, upper = np.array(lower), np.array(upper)
+    return FairnessCase(
+        SizeFairness(lower, upper),
+        np.array([[15.0], [1.0], [1000.0]]),
+        lambda rng: np.array([[30.0], [30.0], [2.0]]) * rng.uniform(0.9, 1.1, (3, 1)),
+        lambda masses: oracles.size_error(lower, upper, SIZE_MARGIN, masses),
+        is_blind_to_size=False,
+    )
+
+
+def several_attributes():
+    """Two attributes and overlapping groups over six cells, one of which does not count in the second attribute."""
+    membership = np.array(
+        [
+            [1, 0, 1, 0, 0, 1, 1, 1],
+            [1, 0, 0, 1, 0, 0, 1, 1],
+            [0, 1, 0, 1, 0, 0, 0, 1],
+            [0, 1, 0, 0, 1, 1, 0, 1],
+            [0, 1, 0, 1, 0, 0, 1, 1],
+            [1, 0, 0, 0, 0, 1, 1, 1],
+        ],
+        dtype=float,
+    )  # fmt: skip
+    fair = np.array([20.0, 15.0, 10.0, 30.0, 25.0, 5.0])
+    mass = fair @ membership
+    targets = [mass[:2] / mass[:2].sum(), mass[2:5] / mass[2:5].sum(), mass[5:7] / mass[7]]
+    term = representation([(targets[0], False), (targets[1], False), (targets[2], True)], membership)
+
+    def oracle(masses):
+        by_column = masses @ membership
+        errors = [oracles.kl(targets[0], by_column[:, :2]), oracles.kl(targets[1], by_column[:, 2:5])]
+        return sum([*errors, oracles.overlap_error(targets[2], by_column[:, 5:])])
+
+    return FairnessCase(term, np.outer([1.0, 0.01, 1e4], fair), lambda rng: rng.uniform(0.5, 9.0, (4, 6)), oracle)
+
+
 FAIRNESS_TERMS = [
-    pytest.param(KLFairness(np.array([0.5, 0.5])), id="KL even"),
-    pytest.param(KLFairness(np.array([0.7, 0.2, 0.1])), id="KL uneven"),
-    pytest.param(KLFairness(np.full(6, 1 / 6)), id="KL six groups"),
-    pytest.param(KLFairness(np.array([0.999, 0.001])), id="KL rare group"),
+    pytest.param(kl_case(0.5, 0.5), id="KL even"),
+    pytest.param(kl_case(0.7, 0.2, 0.1), id="KL uneven"),
+    pytest.param(kl_case(*np.full(6, 1 / 6)), id="KL six groups"),
+    pytest.param(kl_case(0.999, 0.001), id="KL rare group"),
+    pytest.param(overlap_case(0.5, 0.7), id="overlap"),
+    pytest.param(overlap_case(0.05, 0.9, 0.3), id="overlap three groups"),
+    pytest.param(overlap_case(0.4, 0.0), id="overlap target zero"),
+    pytest.param(size_case([10.0, 0.0, 8.0], [20.0, 15.0, np.inf]), id="sizes"),
+    pytest.param(several_attributes(), id="several attributes"),
 ]
 
 # --- solvers ----------------------------------------------------------------------------------------------------------
@@ -142,15 +272,40 @@ SOLVER_NAMES = ["dual", "bound"]
 
 @dataclass(frozen=True)
 class ObjectiveCase:
-    """How to make an objective, what its point costs are, and what its value is, by the oracles."""
+    """How to make an objective of rows, what its point costs are, and what its value is, by the oracles."""
 
     make: Callable[..., Any]
     point_costs: Callable[..., np.ndarray]
     value: Callable[..., float]
 
 
+def kmedian_case(metric, center):
+    code = {"euclidean": 1, "manhattan": 2}[metric]
+    return ObjectiveCase(
+        lambda X: KMedianObjective(X, metric, center),
+        lambda X, centers: oracles.point_costs(X, centers, code),
+        lambda X, labels: oracles.kmedian_objective(X, labels, code, center),
+    )
+
+
+def ncut_costs(X, labels):
+    W = oracles.gaussian_affinities(X)
+    n_clusters = labels.max() + 1
+    costs = oracles.ncut_costs(W, np.eye(n_clusters)[labels])
+    return costs + n_clusters / len(X)  # the K of K − Σ …, spread over the points
+
+
+def ncut_of_points(X):
+    return NCutObjective(to_graph(check_affinity(oracles.gaussian_affinities(X))))
+
+
 OBJECTIVES = [
     pytest.param(ObjectiveCase(KMeansObjective, oracles.point_costs, oracles.kmeans_objective), id="kmeans"),
+    pytest.param(kmedian_case("euclidean", "medoid"), id="medoids"),
+    pytest.param(kmedian_case("euclidean", "geometric"), id="geometric medians"),
+    pytest.param(kmedian_case("manhattan", "medoid"), id="manhattan medoids"),
+    pytest.param(kmedian_case("manhattan", "geometric"), id="manhattan medians"),
+    pytest.param(ObjectiveCase(ncut_of_points, ncut_costs, oracles.ncut_objective), id="ncut"),
 ]
 
 # --- rows of numbers and categories -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 # --- point costs ------------------------------------------------------------------------------------------------------
 
@@ -32,6 +33,44 @@ def kmeans_objective(X, labels, weights=None):
             mean = np.average(X[inside].astype(float), axis=0, weights=weights[inside])
             value += float(weights[inside] @ ((X[inside] - mean) ** 2).sum(axis=1))
     return value
+
+
+def _sum_of_distances(place, X, metric):
+    return point_costs(X, place[None], metric).sum()
+
+
+def kmedian_objective(X, labels, metric=1, center="medoid"):
+    """Σ_p d(x_p, centre of p's cluster): the best row of the cluster, or the best place in space."""
+    value = 0.0
+    for k in np.unique(labels):
+        inside = X[labels == k].astype(float)
+        if center == "medoid":
+            value += point_costs(inside, inside, metric).sum(axis=0).min()
+        elif metric == 2:
+            value += point_costs(inside, np.median(inside, axis=0)[None], metric).sum()
+        else:  # a convex function of the place: followed down from the mean
+            value += minimize(_sum_of_distances, inside.mean(axis=0), args=(inside, metric)).fun
+    return value
+
+
+def gaussian_affinities(X):
+    """exp(−‖x_p − x_q‖² / 4): positive semi-definite, so the bound on Ncut needs no shift."""
+    return np.exp(-point_costs(X, X) / 4)
+
+
+def ncut_objective(X, labels):
+    """K − Σ_k S_kᵗWS_k / dᵗS_k on the gaussian affinities."""
+    W = gaussian_affinities(X)
+    return sum(1.0 - W[np.ix_(labels == k, labels == k)].sum() / W[labels == k].sum() for k in np.unique(labels))
+
+
+def ncut_costs(W, S, shift=0.0):
+    """a_pk of the graph W + shift·D for assignments S (N×K): d_p z_k − 2 (WS)_pk / dᵗS_k."""
+    degree = W.sum(axis=1)
+    shifted = W + shift * np.diag(degree)
+    volume = degree @ S
+    ratio = np.einsum("pk,pq,qk->k", S, shifted, S) / volume
+    return (degree[:, None] * ratio - 2 * shifted @ S) / volume
 
 
 def observed_costs(X, centers):
@@ -120,6 +159,26 @@ def kl(target, masses):
         shares = row / row.sum() if row.sum() > 0 else np.zeros_like(row)
         terms = [t * np.log(t / max(s, 1e-20)) for t, s in zip(target, shares, strict=True) if t > 0]
         values.append(max(sum(terms), 0.0))
+    return np.array(values)
+
+
+def overlap_error(target, masses):
+    """Σ_j μ_j log(μ_j/p_j) − μ_j + p_j of every cluster; the last column of the masses counts everyone."""
+    values = []
+    for *row, size in masses:
+        shares = [mass / size if size > 0 else 0.0 for mass in row]
+        terms = [(t * np.log(t / max(s, 1e-20)) if t > 0 else 0.0) - t + s for t, s in zip(target, shares, strict=True)]
+        values.append(max(sum(terms), 0.0))
+    return np.array(values)
+
+
+def size_error(lower, upper, margin, masses):
+    """½ log² of how far each size is beyond its bounds, drawn in by a margin."""
+    values = []
+    for (size,), low, high in zip(masses, lower, upper, strict=True):
+        few = max(np.log(low * (1 + margin) / size), 0.0) if low > 0 else 0.0
+        many = max(np.log(size * (1 + margin) / high), 0.0) if np.isfinite(high) else 0.0
+        values.append(0.5 * (few**2 + many**2))
     return np.array(values)
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import oracles
 from cases import KERNELS, people, using
 from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
 from fairclust._fairness.term import one_attribute, representation
@@ -44,16 +45,6 @@ def level_of(W, codes):
     return GraphLevel(to_graph(W), codes, None)
 
 
-def oracle_costs(W, S, shift):
-    """a_pk of the shifted graph, from the formula, densely."""
-    W = W.toarray().astype(float)
-    degree = W.sum(axis=1)
-    shifted = W + shift * np.diag(degree)
-    volume = degree @ S
-    ratio = np.einsum("pk,pq,qk->k", S, shifted, S) / volume
-    return (degree[:, None] * ratio - 2 * shifted @ S) / volume
-
-
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("shift", [0.0, 0.7])
 @pytest.mark.parametrize("kind", ["hard", "soft"])
@@ -70,7 +61,7 @@ def test_point_costs_equal_the_formula(kernels, shift, kind, dtype):
         value = objective.fill(
             sweep, labels if kind == "hard" else S.astype(np.float32), layout.to_visiting_order(labels)
         )
-    expected = oracle_costs(W, S, shift)
+    expected = oracles.ncut_costs(W.toarray().astype(float), S, shift)
     found = np.empty_like(expected)
     for block, (start, size) in enumerate(zip(layout.start, layout.size, strict=True)):
         found[layout.order[start : start + size]] = sweep.excess[block, :, :size].T
@@ -90,7 +81,7 @@ def test_sufficient_shift_makes_the_costs_an_upper_bound(seed):
     assert np.linalg.eigvalsh(scaled).min() + shift >= 0
     rng = np.random.default_rng(seed)
     start = rng.integers(3, size=80).astype(np.int32)
-    costs = oracle_costs(W, np.eye(3)[start], shift)
+    costs = oracles.ncut_costs(W.toarray(), np.eye(3)[start], shift)
     assert 3 * (1 + shift) + costs[np.arange(80), start].sum() == pytest.approx(metrics.ncut_objective(W, start))
     for _ in range(50):
         labels = np.where(rng.random(80) < rng.random(), rng.integers(3, size=80), start)

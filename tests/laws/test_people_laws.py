@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from cases import OracleSweep, people
+from cases import ESTIMATORS, PROTOTYPE_ESTIMATORS, OracleSweep, people, several_attributes
 from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path, metrics
 from fairclust._fairness.kl import KLFairness
 from fairclust._fairness.overlap import OverlapFairness
@@ -20,8 +20,6 @@ from fairclust._people.encode import encode_people
 from fairclust._solvers import Dual
 from fairclust._sweep.question import State
 from fairclust.errors import FairnessGoalMissed, InvalidInputError
-
-EVERYONE = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]
 
 
 def crowd(n_samples=400, seed=0, n_clusters=4):
@@ -48,18 +46,6 @@ def fitted(estimator, data, table, **changes):
 
 # --- the term ---------------------------------------------------------------------------------------------------------
 
-OVERLAPS = [
-    pytest.param(OverlapFairness(np.array([0.5, 0.7])), id="two groups"),
-    pytest.param(OverlapFairness(np.array([0.05, 0.9, 0.3])), id="three groups"),
-    pytest.param(OverlapFairness(np.array([0.4, 0.0])), id="target zero"),
-]
-
-
-def members(term, seed, n_clusters=3):
-    rng = np.random.default_rng(seed)
-    size = rng.uniform(5, 50, (n_clusters, 1))
-    return np.concatenate((size * rng.uniform(0.05, 0.95, (n_clusters, len(term.target))), size), axis=1)
-
 
 @given(st.integers(0, 10**6))
 def test_overlap_equals_kl_where_everyone_is_in_one_group(seed):
@@ -69,56 +55,17 @@ def test_overlap_equals_kl_where_everyone_is_in_one_group(seed):
     np.testing.assert_allclose(OverlapFairness(target).value(whole), KLFairness(target).value(masses), rtol=1e-9)
 
 
-@pytest.mark.parametrize("term", OVERLAPS)
-@given(st.integers(0, 10**6))
-def test_overlap_is_never_negative_and_zero_at_the_target_only(term, seed):
-    masses = members(term, seed)
-    assert (term.value(masses) >= 0).all()
-    at_target = masses[:, -1:] * np.append(term.target, 1.0)
-    assert term.value(at_target) == pytest.approx(np.zeros(3), abs=1e-12)
-    if abs(masses[:, :-1] / masses[:, -1:] - term.target).max() > 0.05:
-        assert term.value(masses).max() > 0
-
-
-@pytest.mark.parametrize("term", OVERLAPS)
-@given(st.integers(0, 10**6))
-def test_overlap_slope_is_the_derivative_and_bend_is_never_negative(term, seed):
-    masses = members(term, seed)
-    slopes = oracles.finite_difference(term.value, masses, step=1e-5)
-    for k in range(len(masses)):
-        np.testing.assert_allclose(slopes[k, k], term.slope(masses)[k], rtol=1e-3, atol=1e-6)
-    bend = term.bend(masses)
-    assert np.linalg.eigvalsh(bend).min() >= -1e-9 * abs(bend).max()
-
-
-def several():
-    """Two attributes and overlapping groups over six cells, one of which does not count in the second attribute."""
-    parts = [(np.array([0.4, 0.6]), False), (np.array([0.2, 0.5, 0.3]), False), (np.array([0.3, 0.6]), True)]
-    rng = np.random.default_rng(5)
-    membership = np.zeros((6, 8))
-    membership[np.arange(6), rng.integers(2, size=6)] = 1
-    membership[np.arange(5), 2 + rng.integers(3, size=5)] = 1
-    membership[:, 5:7] = rng.integers(2, size=(6, 2))
-    membership[:, 7] = 1
-    return representation(parts, membership)
-
-
 @given(st.integers(0, 10**6))
 def test_the_term_of_several_attributes_is_the_weighted_sum_of_its_parts(seed):
     rng = np.random.default_rng(seed)
     masses, weights = rng.uniform(0.5, 9, (4, 6)), rng.uniform(0.1, 3, (4, 3))
-    term, largest = several().weighted(weights)
+    term, largest = several_attributes().term.weighted(weights)
     errors = np.stack([p.value(t) for p, t in zip(term.parts, term.by_part(masses), strict=True)], axis=1)
     np.testing.assert_allclose(largest * term.value(masses), (weights * errors).sum(axis=1), rtol=1e-12)
-    slopes = oracles.finite_difference(term.value, masses, step=1e-6)
-    for k in range(len(masses)):
-        np.testing.assert_allclose(slopes[k, k], term.slope(masses)[k], rtol=1e-3, atol=1e-6)
-    swapped = np.array([2, 0])
-    np.testing.assert_allclose(term.value(masses[swapped], swapped), term.value(masses)[swapped])
 
 
 def test_column_prices_add_up_to_the_cells_prices():
-    term = several()
+    term = several_attributes().term
     price = np.random.default_rng(0).normal(size=(4, 8)) @ term.membership.T
     np.testing.assert_allclose(term.column_prices(price) @ term.membership.T, price, atol=1e-12)
     one = one_attribute([0.2, 0.8])
@@ -129,7 +76,7 @@ def test_column_prices_add_up_to_the_cells_prices():
 def test_the_dual_solver_finds_a_stationary_state_for_several_attributes():
     rng = np.random.default_rng(3)
     costs, codes = rng.gamma(2.0, 1.0, (600, 4)), rng.integers(6, size=600)
-    sweep, term = OracleSweep(costs, codes, 6), several()
+    sweep, term = OracleSweep(costs, codes, 6), several_attributes().term
     solution = Dual().solve(sweep, term, np.full(4, 60.0))
     answer = sweep(State(solution.state.scale, solution.state.pull))
     wanted = 60.0 * term.slope(answer.masses)
@@ -159,7 +106,7 @@ def test_the_goal_holds_for_every_attribute(estimator, intersections):
     )
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_exact_proportions_hold_for_every_group_of_every_attribute(estimator):
     data, table = crowd(n_clusters=3)
     model = fitted(estimator, data, table, max_fairness_error=0)
@@ -181,7 +128,7 @@ def test_rounded_counts_keep_sizes_and_totals_and_round_every_group(seed):
     assert is_rounded(counts, membership)
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_an_attribute_with_one_group_changes_nothing(estimator):
     data, table = crowd()
     model = fitted(estimator, data, table, max_fairness_error=0.2)
@@ -198,7 +145,7 @@ def test_the_order_of_the_attributes_does_not_matter():
     assert turned.energy_ == pytest.approx(model.energy_, rel=1e-3)
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_permuting_rows_and_clusters_permutes_the_result(estimator):
     data, table = crowd()
     model = fitted(estimator, data, table, fairness_weight=100.0)
@@ -265,7 +212,7 @@ def test_a_path_of_several_attributes_falls_in_error_and_rises_in_cost():
 # --- overlapping groups -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [*EVERYONE, pytest.param(FairNCut, id="FairNCut")])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_membership_matrix_without_overlap_equals_codes(estimator):
     data, _ = crowd()
     names, codes = np.unique(data.groups, return_inverse=True)
@@ -277,7 +224,7 @@ def test_a_membership_matrix_without_overlap_equals_codes(estimator):
     np.testing.assert_array_equal(by_matrix.proportions_, by_code.proportions_)
 
 
-@pytest.mark.parametrize("estimator", [*EVERYONE, pytest.param(FairNCut, id="FairNCut")])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_overlapping_groups_get_their_shares(estimator):
     data, _ = crowd(600, n_clusters=3)
     matrix = np.stack([data.groups == "g0", data.X[:, 0] > 0.5, data.X[:, 1] > 1], axis=1)
@@ -295,7 +242,7 @@ def test_overlapping_groups_get_their_shares(estimator):
 # --- weights and gaps -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_duplicated_rows_equal_weights(estimator):
     data, table = crowd(300)
     counts = np.random.default_rng(2).integers(1, 4, 300)
@@ -330,7 +277,7 @@ def test_rows_of_weight_zero_are_as_good_as_absent():
     assert model.fairness_error_ == pytest.approx(absent.fairness_error_, abs=1e-3)
 
 
-@pytest.mark.parametrize("estimator", [*EVERYONE, pytest.param(FairNCut, id="FairNCut")])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_ignored_people_cost_distance_but_do_not_count_in_fairness(estimator):
     data, table = crowd(n_clusters=3)
     table = table[["origin", "sex"]].astype(object)
@@ -359,7 +306,7 @@ def test_missing_groups_of_their_own_are_balanced_like_any_other():
 # --- targets ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_clusters_may_want_different_mixes(estimator):
     rng = np.random.default_rng(0)
     X = np.concatenate((rng.normal(0, 1, (300, 2)), rng.normal(3, 1, (300, 2))))
@@ -387,7 +334,7 @@ def test_a_group_with_target_zero_only_takes_room():
 # --- unseen people ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_predict_of_the_training_people_gives_their_labels(estimator):
     data, table = crowd(600)
     model = fitted(estimator, data, table, polish=False)
@@ -396,7 +343,7 @@ def test_predict_of_the_training_people_gives_their_labels(estimator):
     np.testing.assert_allclose(soft.sum(axis=1), 1.0, rtol=1e-5)
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_prices_keep_unseen_people_nearer_to_the_target_and_a_batch_meets_the_goal(estimator):
     data, table = crowd(3000)
     half = np.arange(3000) % 2 == 0
@@ -446,7 +393,7 @@ def test_clusters_far_from_a_batch_stay_empty():
     assert metrics.fairness_error(labels, table.iloc[near][["sex"]], average="max") <= 0.2
 
 
-@pytest.mark.parametrize("estimator", EVERYONE)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_a_group_never_seen_is_an_error_or_goes_to_the_nearest_centre(estimator):
     data, table = crowd()
     new = table.assign(sex=np.where(np.arange(len(table)) < 50, "X", table["sex"]))
