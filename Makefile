@@ -13,7 +13,7 @@ endif
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fairclust/_core/*.cpp src/fairclust/_core/*.hpp)
 MODULES := $(shell find src -name '*.py' 2>/dev/null | sort | cksum | cut -d' ' -f1)
 
-.PHONY: browser demo test test-slow lint format bench bench-full wheel docs clean help
+.PHONY: browser coverage demo review stubs test-oldest test test-slow lint format bench bench-full wheel docs clean help
 
 help:            ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -66,9 +66,42 @@ docs: $(VENV)/.installed-docs   ## The site in docs/_build/html; tutorials and g
 	MPLBACKEND=agg $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-wheel: $(VENV)/.venv   ## A wheel for this platform in dist/; see docs/installing.md for others
-	$(BIN)/python -m pip install -q build
-	$(BIN)/python -m build --wheel --outdir dist .
+stubs: $(VENV)/.installed-test,lint,docs   ## Write the stub of the compiled module again, after a change of its bindings
+	$(BIN)/python -m pip install -q nanobind
+	$(BIN)/python -m nanobind.stubgen -q -m fairclust._core._kernels -o src/fairclust/_core/_kernels.pyi
+	sed -i.bak -E 's/-> tuple:/-> tuple[Any, ...]:/; s/: Callable([,) ])/: Callable[..., Any]\1/g; \
+	  s/^from typing import /from typing import Any, /; s/^name: str = .*/name: str/' src/fairclust/_core/_kernels.pyi
+	rm src/fairclust/_core/_kernels.pyi.bak
+
+# The lowest versions that pyproject.toml promises, in an environment of their own.
+test-oldest:     ## The tests with the oldest supported dependencies (Python 3.11)
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install -q -r tests/oldest.txt scikit-build-core nanobind ninja cmake
+	$(VENV)-oldest/bin/python -m pip install -q --no-deps --no-build-isolation --force-reinstall .
+	$(VENV)-oldest/bin/python -m pytest tests -n 2 -m 'not slow and not browser' -p no:cacheprovider --ignore=tests/docs
+
+# Python by coverage.py, C++ by gcov: the kernels are compiled once more, with counters, into an environment of their own.
+coverage:        ## Which lines the tests run, Python and C++ (build/coverage)
+	$(PYTHON) -m venv $(VENV)-coverage
+	$(VENV)-coverage/bin/python -m pip install -q scikit-build-core nanobind ninja cmake coverage pytest-cov gcovr
+	CXXFLAGS='--coverage -fprofile-update=atomic' $(VENV)-coverage/bin/python -m pip install -q --no-build-isolation \
+	  -Cbuild-dir=build/coverage/cmake -Ccmake.build-type=None '.[test]'
+	$(VENV)-coverage/bin/python -m pytest tests $(COVER) -m 'not slow and not browser' -p no:cacheprovider --ignore=tests/docs \
+	  --cov=fairclust --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage/python || true
+	mkdir -p build/coverage/cpp
+	$(VENV)-coverage/bin/gcovr -r . --object-directory build/coverage/cmake -f 'src/fairclust/_core/' \
+	  --gcov-ignore-parse-errors all --html-details build/coverage/cpp/index.html --txt
+
+wheel: $(VENV)/.venv   ## A wheel and an sdist for this platform in dist/, checked; see docs/installing.md for others
+	$(BIN)/python -m pip install -q build twine check-wheel-contents
+	rm -rf dist && $(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	@ls -l dist
+
+review: $(VENV)/.venv   ## What Scientific Python's reviewer of repositories says
+	$(BIN)/python -m pip install -q 'sp-repo-review[cli]'
+	$(BIN)/repo-review .
 
 clean:           ## Remove everything that was made
-	rm -rf $(VENV) build dist docs/_build docs/auto_* docs/api/generated docs/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-coverage build dist docs/_build docs/auto_* docs/api/generated docs/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

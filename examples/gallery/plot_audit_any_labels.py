@@ -6,11 +6,13 @@ An audit of any labels
 ``suppress_below`` hides small counts, and what would give them away by subtraction.
 """
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.preprocessing import StandardScaler
 
 from fairclust import audit
+from fairclust.plotting import CompositionDisplay
 
 customers = pd.read_csv("../customers.csv").dropna().head(300)
 X = StandardScaler().fit_transform(customers[["age", "income", "visits", "basket"]])
@@ -21,3 +23,8 @@ print(audit(labels, customers["sex"], suppress_below=5))
 # %%
 # As a table, with exact figures.
 audit(labels, customers["sex"]).to_frame().head()
+
+# %%
+# As a picture: one bar per cluster, the target as a dashed line.
+CompositionDisplay.from_predictions(labels, customers["sex"])
+plt.show()

@@ -6,16 +6,21 @@ Exact proportions
 group's count in every cluster is the floor or the ceiling of ``cluster size · share``.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from fairclust import FairKMeans, audit
 from fairclust.datasets import make_census_like
+from fairclust.plotting import CompositionDisplay
 
 data = make_census_like(3_000)
 X, sex = data.data, data.sensitive_features
 
 model = FairKMeans(6, max_fairness_error=0, random_state=0).fit(X, sensitive_features=sex)
 print(audit(model.labels_, sex))
+
+CompositionDisplay.from_estimator(model)
+plt.show()
 
 # %%
 # The ideal counts, and how far the real ones are from them: always less than one person.

@@ -6,9 +6,11 @@ Clusters can have the right share of women and the right share of each origin, a
 women of one origin all in one place. ``intersections=True`` balances the combinations.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from fairclust import FairKMeans, audit
+from fairclust.plotting import CompositionDisplay
 
 rng = np.random.default_rng(3)
 sex = rng.choice(["F", "M"], 1200)
@@ -29,3 +31,12 @@ print(audit(each.labels_, people, intersections=True))
 # Balanced by combination. It asks for more, so it costs more.
 print(audit(both.labels_, people, intersections=True))
 print(f"cost {each.objective_:.0f} and {both.objective_:.0f}")
+
+# %%
+# Side by side, the combinations in each cluster.
+fig, axes = plt.subplots(1, 2, figsize=(10, 3), layout="constrained")
+names = np.char.add(np.char.add(sex, " & "), origin)
+for ax, model, title in zip(axes, [each, both], ["each attribute balanced", "combinations balanced"], strict=True):
+    CompositionDisplay.from_predictions(model.labels_, names, ax=ax)
+    ax.set_title(title, pad=30)
+plt.show()

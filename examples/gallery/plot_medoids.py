@@ -12,7 +12,7 @@ import numpy as np
 from fairclust import FairKMeans, FairKMedian
 
 rng = np.random.default_rng(2)
-X = np.concatenate([rng.normal([0, 0], 1, (200, 2)), rng.normal([6, 0], 1, (200, 2)), rng.normal([3, 30], 1, (6, 2))])
+X = np.concatenate([rng.normal([0, 0], 1, (200, 2)), rng.normal([6, 0], 1, (200, 2)), rng.normal([9, 9], 1, (25, 2))])
 group = np.where(rng.random(len(X)) < np.where(X[:, 0] < 3, 0.65, 0.35), "F", "M")
 
 means = FairKMeans(2, random_state=0).fit(X, sensitive_features=group)

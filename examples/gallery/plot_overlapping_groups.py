@@ -6,6 +6,7 @@ A boolean table with one column per group: a person may be in several groups, or
 group's share of every cluster is then pulled towards its share of all the people.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -26,11 +27,11 @@ plain = FairKMeans(4, fairness_weight=0, random_state=0).fit(X, sensitive_featur
 fair = FairKMeans(4, max_fairness_error=0.005, random_state=0).fit(X, sensitive_features=speaks)
 
 # %%
-# Share of speakers in each cluster, before and after. Rows need not add up to 1.
-pd.concat(
-    {
-        "plain": pd.DataFrame(plain.proportions_, columns=speaks.columns),
-        "fair": pd.DataFrame(fair.proportions_, columns=speaks.columns),
-    },
-    axis=1,
-).round(2)
+# Share of speakers in each cluster, before and after; black lines are the shares in all the data.
+shares = {"plain": plain.proportions_, "fair": fair.proportions_}
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+for ax, (title, table) in zip(axes, shares.items(), strict=True):
+    pd.DataFrame(table, columns=speaks.columns).plot.bar(ax=ax, rot=0, title=title, xlabel="cluster", ylabel="share")
+    for share in speaks.mean():
+        ax.axhline(share, color="black", lw=0.8)
+plt.show()

@@ -6,6 +6,7 @@ The estimators are scikit-learn's: with metadata routing on, ``sensitive_feature
 a ``Pipeline`` to the step that asks for it.
 """
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import sklearn
 from sklearn.compose import make_column_transformer
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairclust import FairKMeans
+from fairclust.plotting import CompositionDisplay
 
 customers = pd.read_csv("../customers.csv")
 prepare = make_column_transformer(
@@ -25,4 +27,6 @@ with sklearn.config_context(enable_metadata_routing=True):
     pipeline = make_pipeline(prepare, FairKMeans(6, max_fairness_error=0.01, random_state=0))
     pipeline.fit(customers, sensitive_features=customers["sex"])
 
-pipeline[-1].fairness_goal_met_, round(pipeline[-1].balance_, 3)
+print(pipeline[-1].fairness_goal_met_, round(pipeline[-1].balance_, 3))
+CompositionDisplay.from_estimator(pipeline[-1])
+plt.show()

@@ -6,6 +6,7 @@ In a survey a row stands for many people. With ``sample_weight``, shares, costs,
 count people and not rows: weight 2 is the row twice.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from fairclust import FairKMeans, audit
@@ -24,3 +25,14 @@ print(audit(model.labels_, group, sample_weight=weight))
 # %%
 # … and an audit that forgets the weights has another target and other shares.
 print(audit(model.labels_, group))
+
+# %%
+# The rural share of each cluster, counted both ways.
+fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+for place, (name, counted) in enumerate(
+    {"people": audit(model.labels_, group, sample_weight=weight), "rows": audit(model.labels_, group)}.items()
+):
+    ax.bar(np.arange(4) + 0.4 * place - 0.2, counted.proportions[:, 0], 0.4, label=f"counted in {name}")
+ax.set(xlabel="cluster", ylabel="rural share", xticks=range(4))
+ax.legend()
+plt.show()

@@ -10,6 +10,7 @@ per cluster.
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from fairclust import FairKMeans, FairnessGoalMissed, audit
@@ -26,8 +27,16 @@ print(told[0].message)
 
 # %%
 # One row per cluster: two mixed teams of 40 %, two that take what is left. Row k belongs to the k-th starting centre.
-share = (group == "new").mean()
 targets = [[0.4, 0.6], [0.4, 0.6], [0.1, 0.9], [0.1, 0.9]]
 start = np.array([[0, 0], [3, 0], [0, 3], [3, 3]], dtype=float)
 model = FairKMeans(4, target_proportions=targets, init=start).fit(X, sensitive_features=group)
 print(audit(model.labels_, group, target_proportions=targets))
+
+# %%
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+for name, marker in {"new": "^", "old": "o"}.items():
+    ax.scatter(
+        *X[group == name].T, c=model.labels_[group == name], cmap="tab10", vmax=9, marker=marker, s=14, label=name
+    )
+ax.legend(title="group (shape); cluster is colour")
+plt.show()

@@ -39,14 +39,16 @@ Tables are (cells, clusters), float64. A new kernel lands with its NumPy twin, a
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from . import fallback
 
-kernels: ModuleType
-try:
-    kernels = import_module("._kernels", __name__)
-except ImportError:  # installed without a compiler
-    kernels = fallback
+if TYPE_CHECKING:  # calls are checked against the stub of the compiled module, `make stubs`
+    from . import _kernels as kernels
+else:
+    try:
+        kernels = import_module("._kernels", __name__)
+    except ImportError:  # installed without a compiler
+        kernels = fallback
 
-is_compiled = kernels is not fallback
+is_compiled: bool = kernels is not fallback
