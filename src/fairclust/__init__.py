@@ -1,11 +1,19 @@
 """fairclust: clusters whose demographic make-up matches a target, at the least cost in clustering quality."""
 
-from . import baselines, datasets, graphs, metrics
-from ._audit.audit import AuditReport, audit
-from ._fit.path import FairnessPath, fairness_path
-from ._numbers.study import ClusterNumbers, cluster_numbers
-from .errors import FairclustError, FairclustWarning, FairnessGoalMissed, NoGroupsWarning
-from .estimators import FairKMeans, FairKMedian, FairNCut, load
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import baselines, datasets, graphs, metrics
+    from ._audit.audit import AuditReport, audit
+    from ._audit.epsilon import describe_error
+    from ._audit.moves import Moves, compare
+    from ._fit.path import FairnessPath, fairness_path
+    from ._numbers.study import ClusterNumbers, cluster_numbers
+    from .errors import FairclustError, FairclustWarning, FairnessGoalMissed, NoGroupsWarning
+    from .estimators import FairKMeans, FairKMedian, FairNCut, load
 
 __version__ = "0.1.0"
 
@@ -19,14 +27,53 @@ __all__ = [
     "FairclustWarning",
     "FairnessGoalMissed",
     "FairnessPath",
+    "Moves",
     "NoGroupsWarning",
     "__version__",
     "audit",
     "baselines",
     "cluster_numbers",
+    "compare",
     "datasets",
+    "describe_error",
     "fairness_path",
     "graphs",
     "load",
     "metrics",
 ]
+
+# Where each name lives. Loaded when it is first asked for, so that the command line answers --help at once.
+_HOMES = {
+    "AuditReport": "_audit.audit",
+    "audit": "_audit.audit",
+    "Moves": "_audit.moves",
+    "compare": "_audit.moves",
+    "describe_error": "_audit.epsilon",
+    "ClusterNumbers": "_numbers.study",
+    "cluster_numbers": "_numbers.study",
+    "FairnessPath": "_fit.path",
+    "fairness_path": "_fit.path",
+    "FairclustError": "errors",
+    "FairclustWarning": "errors",
+    "FairnessGoalMissed": "errors",
+    "NoGroupsWarning": "errors",
+    "FairKMeans": "estimators",
+    "FairKMedian": "estimators",
+    "FairNCut": "estimators",
+    "load": "estimators",
+}
+_MODULES = ("baselines", "datasets", "errors", "graphs", "metrics", "plotting", "report", "scaling")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,7 +48,7 @@ def opened(browser, tmp_path):
     contexts = []
 
     def show(page, **options):
-        path = page.save(tmp_path / "page.html")
+        path = page.save(tmp_path / "page.html", overwrite=True)
         context = browser.new_context(**options)
         contexts.append(context)
         tab = context.new_page()
@@ -65,8 +68,8 @@ def opened(browser, tmp_path):
 
 @pytest.fixture(scope="module")
 def report():
-    model, plain, X, groups = case()
-    return model_report(model, X, groups, plain=plain, feature_names=["age", "income", "debt"])
+    model, _, X, groups = case()
+    return model_report(model, X, groups, feature_names=["age", "income", "debt"])
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +84,58 @@ def explorer(opened, journey):
     tab = opened(journey[1], accept_downloads=True)
     tab.wait_for_function("document.body.dataset.drawn !== undefined")
     return tab
+
+
+AXE = Path(os.environ.get("FAIRCLUST_AXE", Path.home() / ".cache" / "fairclust-axe"))
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The accessibility checker, from npm; kept in a cache, so that the network is asked once."""
+    script = AXE / "node_modules" / "axe-core" / "axe.min.js"
+    npm = shutil.which("npm")
+    if not script.exists() and npm is not None:
+        AXE.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [npm, "install", "--silent", "axe-core@4"], cwd=AXE, check=False, capture_output=True, timeout=120
+        )
+    if not script.exists():
+        pytest.skip("axe-core cannot be had here: npm install axe-core")
+    return script.read_text(encoding="utf-8")
+
+
+def findings(tab, axe):
+    """What the checker calls serious or critical, with the first place of each."""
+    tab.evaluate(axe)
+    found = tab.evaluate("axe.run()")["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_have_no_serious_accessibility_finding(opened, report, journey, axe, scheme):
+    for page in (report, journey[1]):
+        assert findings(opened(page, bypass_csp=True, color_scheme=scheme), axe) == []
+
+
+def test_axes_are_read_out_as_whole_percentages(opened, report):
+    labels = opened(report).eval_on_selector_all("#composition [aria-label]", "all => all.map(e => e.ariaLabel)")
+    assert any("0% to 100%" in label for label in labels)
+    assert not any("0.000000%" in label for label in labels)
+
+
+@pytest.mark.parametrize("n_groups", [2, 5, 9])
+def test_no_table_is_cut_on_screen_or_paper(opened, n_groups):
+    model, _, X, groups = case([f"group {i}" for i in range(n_groups)], n_samples=900)
+    tab = opened(model_report(model, X, groups), viewport={"width": 1200, "height": 900})
+    cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    assert tab.evaluate(cut) == 0
+    for width in (680, 700):  # what A4 and Letter leave between their margins, in CSS pixels
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(media="print")
+        over = (
+            "[...document.querySelectorAll('table')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
+        )
+        assert tab.evaluate(over) == 0
 
 
 def data_of(tab):
@@ -130,9 +185,9 @@ def test_text_of_charts_is_readable_in_the_dark_and_on_paper(opened, report):
 
 
 def test_hostile_names_are_shown_as_text(opened):
-    model, plain, X, groups = case(HOSTILE)
+    model, _, X, groups = case(HOSTILE)
     names = [f"{name}!" for name in HOSTILE[:3]]
-    tab = opened(model_report(model, X, groups, plain=plain, feature_names=names, title=HOSTILE[0]))
+    tab = opened(model_report(model, X, groups, feature_names=names, title=HOSTILE[0]))
     assert tab.title() == HOSTILE[0]
     assert tab.locator("img").count() == 0
     assert tab.said == []

@@ -292,12 +292,12 @@ class AuditReports(Mapping[str, AuditReport]):
         parts = []
         for name, report in self.items():
             *own, last = str(report).rsplit("\n", 1)
-            parts.append(f"{_shown_name(name)} – {own[0] if last == _NOTION else report}")
+            parts.append(f"{shown_name(name)} – {own[0] if last == _NOTION else report}")
         return "\n\n".join([*parts, _NOTION])
 
     def _repr_html_(self) -> str:
         return "".join(
-            f"<h4>{html.escape(_shown_name(name))}</h4>{report._repr_html_()}" for name, report in self.items()
+            f"<h4>{html.escape(shown_name(name))}</h4>{report._repr_html_()}" for name, report in self.items()
         )
 
 
@@ -436,7 +436,7 @@ def table_cells(table: metrics.Composition, hidden: Hidden) -> list[list[str]]:
     whole = float(table.sizes.sum())
     errors, balances, proportions = table.fairness_errors, table.balances, table.proportions
     show = _count_format(table.counts)
-    rows = [["cluster", "size", *map(_shown_name, table.group_names.tolist()), "fairness error", "balance"]]
+    rows = [["cluster", "size", *map(shown_name, table.group_names.tolist()), "fairness error", "balance"]]
     for k, name in enumerate(table.cluster_names.tolist()):
         held = [
             hidden.number(count, f"{show(count)} ({_percent(share)})", bool(hide))
@@ -444,7 +444,7 @@ def table_cells(table: metrics.Composition, hidden: Hidden) -> list[list[str]]:
         ]
         size = hidden.number(table.sizes[k], show(table.sizes[k]), bool(hidden.sizes[k]))
         scores = [_unless(hidden.rows[k], text) for text in (f"{errors[k]:.4f}", f"{balances[k]:.3f}")]
-        rows.append([_shown_name(name), size, *held, *scores])
+        rows.append([shown_name(name), size, *held, *scores])
     totals = [
         hidden.number(total, f"{show(total)} ({_percent(total / whole)})", bool(hide))
         for total, hide in zip(table.totals, hidden.totals, strict=True)
@@ -473,7 +473,7 @@ def _target_rows(table: metrics.Composition) -> list[tuple[str, FloatArray]]:
     """The target, or the target of each cluster, by name."""
     if table.target.ndim == 1:
         return [("target", table.target)]
-    names = (_shown_name(name) for name in table.cluster_names.tolist())
+    names = (shown_name(name) for name in table.cluster_names.tolist())
     return [(f"target of {name}", row) for name, row in zip(names, table.target, strict=True)]
 
 
@@ -581,7 +581,7 @@ def _unless(hide: bool | np.bool_, text: str) -> str:
     return HIDDEN if hide else text
 
 
-def _shown_name(name: Any) -> str:
+def shown_name(name: Any) -> str:
     """Fit a name in one line of a terminal: no control characters, no more than a column can bear."""
     text = str(name)
     text = text if text.isprintable() and text.strip() else repr(text)
@@ -590,8 +590,8 @@ def _shown_name(name: Any) -> str:
 
 def _quoted(name: Any) -> str:
     if isinstance(name, str):
-        return f"'{_shown_name(name)}'" if name.isprintable() and name.strip() else _shown_name(name)
-    return _shown_name(name)
+        return f"'{shown_name(name)}'" if name.isprintable() and name.strip() else shown_name(name)
+    return shown_name(name)
 
 
 def _json_names(names: AnyArray) -> list[Any]:

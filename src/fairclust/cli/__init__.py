@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Sequence
 
@@ -16,14 +17,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments : sequence of str or None, default=None
         What was typed after ``fairclust``. None: the arguments of this process.
     """
-    try:
-        from .app import app
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in ("typer", "rich", "polars"):
-            raise
-        print(
-            f"The fairclust command needs {error.name}, which is not installed. Run `pip install 'fairclust[cli]'`.",
-            file=sys.stderr,
-        )
-        sys.exit(1)
+    for package in ("typer", "rich", "polars"):
+        if importlib.util.find_spec(package) is None:
+            print(
+                f"The fairclust command needs {package}, which is not installed. Run `pip install 'fairclust[cli]'`.",
+                file=sys.stderr,
+            )
+            sys.exit(1)
+    from .app import app
+
     app(args=None if arguments is None else list(arguments), prog_name="fairclust")

@@ -1,4 +1,4 @@
-"""The commands and their options. What they do is in the modules beside this one."""
+"""The commands and their options. What they do is in the modules beside this one, loaded when a command runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .auditing import run_audit
-from .columns import Grouping
-from .demo import run_demo
-from .fit import Method, Source, Wanted, run_fit
-from .pathing import run_path
-from .predicting import Prediction, run_predict
-from .reproducing import run_reproduce
+from .config import config_text, read_config
+from .requests import (
+    Grouping,
+    Method,
+    Prediction,
+    Source,
+    Streaming,
+    Wanted,
+    parse_bins,
+    parse_bounds,
+    parse_size,
+    parse_target,
+)
 from .screen import guarded, say
-from .streaming import Streaming
-from .summary import parse_bins, parse_target
 
 app = typer.Typer(
     name="fairclust",
@@ -70,6 +74,7 @@ Goal = Annotated[
     float | None,
     typer.Option(help="Largest fairness error, KL(target ‖ shares), allowed in any cluster; 0.01 if nothing is given."),
 ]
+Weight = Annotated[str | None, typer.Option(help="Column with the weight of each row; 2 is the same as the row twice.")]
 Seed = Annotated[int, typer.Option(help="Seed: the same seed gives the same clusters.")]
 Starts = Annotated[int | None, typer.Option("--n-init", help="Number of starts; the best is kept.")]
 Iterations = Annotated[int, typer.Option(help="Most outer iterations of a fit.")]
@@ -79,6 +84,15 @@ Encoding = Annotated[str | None, typer.Option(help="Encoding of the text, such a
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign, . or a comma. Found out without it.")]
 Report = Annotated[Path | None, typer.Option(help="Where a report for the browser goes, as one HTML file.")]
 Suppress = Annotated[float | None, typer.Option(help="For privacy: do not show counts below this (5 is usual).")]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        callback=read_config,
+        is_eager=True,
+        help="TOML file with these options: max-fairness-error = 0.02. What is typed goes before it.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout, and nothing else there.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
@@ -106,32 +120,56 @@ def demo(
     debug: Debug = False,
 ) -> None:
     """Fair clustering on built-in data: no file, no network, a picture at the end."""
+    from .demo import run_demo
+
     run_demo(out)
 
 
 @app.command()
 @guarded
 def fit(
+    context: typer.Context,
     file: File,
     sensitive: Sensitive,
     clusters: Clusters,
     out: Annotated[
-        Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv, .parquet.")
+        Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv (also .gz), .parquet.")
     ] = None,
     report: Report = None,
     model: Annotated[
         Path | None, typer.Option(help="Where the model goes, for fairclust predict: people.fairclust.")
     ] = None,
+    moves: Annotated[
+        Path | None, typer.Option(help="Where a row per person goes: cluster without and with fairness, and how far.")
+    ] = None,
     features: Features = None,
     encode: Encode = None,
     exclude: Exclude = None,
+    weight: Weight = None,
     missing: Missing = "error",
     standardize: Standardize = True,
     objective: Objective = "kmeans",
-    fairness_weight: Annotated[
-        float | None, typer.Option(help="λ of the paper, instead of --max-fairness-error. 0 is plain clustering.")
-    ] = None,
     max_fairness_error: Goal = None,
+    min_balance: Annotated[
+        float | None, typer.Option(help="Another goal: smallest ratio between two groups in any cluster, 0 to 1.")
+    ] = None,
+    max_cost_increase: Annotated[
+        float | None, typer.Option(help="Another goal: the fairest clusters that cost at most so much more: 0.05.")
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="Another goal: shares between bounds, F=0.4:0.6; 0.2: from 0.8 to 1.25 times the target."),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Another goal: exact proportions, up to the rounding of counts.")
+    ] = False,
+    fairness_weight: Annotated[
+        float | None, typer.Option(help="λ of the paper, instead of a goal. 0 is plain clustering.")
+    ] = None,
+    min_cluster_size: Annotated[
+        str | None, typer.Option(help="Smallest cluster: rows (100), or a share of all of them (0.05).")
+    ] = None,
+    max_cluster_size: Annotated[str | None, typer.Option(help="Largest cluster, in the same way.")] = None,
     target: Target = None,
     intersections: Intersections = False,
     missing_groups: MissingGroups = "error",
@@ -140,7 +178,10 @@ def fit(
     soft: Annotated[bool, typer.Option("--soft", help="Also write how much each row belongs to each cluster.")] = False,
     compare: Annotated[
         bool | None,
-        typer.Option("--compare/--no-compare", help="Also cluster without fairness. Default: up to 200,000 rows."),
+        typer.Option(
+            "--compare/--no-compare",
+            help="Also cluster without fairness, and tell who moved. Default: to 200,000 rows.",
+        ),
     ] = None,
     seed: Seed = 0,
     n_init: Starts = None,
@@ -155,31 +196,61 @@ def fit(
     encoding: Encoding = None,
     decimal: Decimal = None,
     suppress_below: Suppress = None,
+    config: Config = None,
     json: Json = False,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Cluster the rows of a file, with every group's share of each cluster near its target."""
     grouping = Grouping(intersections, missing_groups, parse_bins(bins))
-    run_fit(
-        Source(
-            file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal, grouping
-        ),
-        Method(
-            clusters,
-            objective,
-            fairness_weight,
-            max_fairness_error,
-            parse_target(target),
-            seed,
-            n_init,
-            max_iter,
-            jobs,
-            grouping,
-        ),
-        Wanted(out, report, label_column, soft, compare, suppress_below, json, force, model),
-        Streaming(out_of_core, dask),
+    source = Source(
+        file=file,
+        sensitive=sensitive,
+        features=features,
+        encode=encode,
+        exclude=exclude,
+        missing=missing,
+        standardize=standardize,
+        delimiter=delimiter,
+        encoding=encoding,
+        decimal=decimal,
+        weight=weight,
+        grouping=grouping,
     )
+    method = Method(
+        n_clusters=clusters,
+        objective=objective,
+        fairness_weight=fairness_weight,
+        max_fairness_error=max_fairness_error,
+        min_balance=min_balance,
+        max_cost_increase=max_cost_increase,
+        bounds=parse_bounds(bounds),
+        exact=exact,
+        min_cluster_size=parse_size(min_cluster_size, "--min-cluster-size"),
+        max_cluster_size=parse_size(max_cluster_size, "--max-cluster-size"),
+        target=parse_target(target),
+        seed=seed,
+        n_init=n_init,
+        max_iter=max_iter,
+        jobs=jobs,
+        grouping=grouping,
+    )
+    wanted = Wanted(
+        out=out,
+        report=report,
+        moves=moves,
+        model=model,
+        label_column=label_column,
+        soft=soft,
+        compare=compare,
+        suppress_below=suppress_below,
+        json=json,
+        force=force,
+        config=config_text(context),
+    )
+    from .fit import run_fit
+
+    run_fit(source, method, wanted, Streaming(out_of_core, dask))
 
 
 @app.command()
@@ -188,7 +259,7 @@ def predict(
     file: File,
     model: Annotated[Path, typer.Option(help="A model that fairclust fit --model, or model.save in Python, wrote.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv, .parquet.")
+        Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv (also .gz), .parquet.")
     ] = None,
     batch: Annotated[
         bool, typer.Option("--batch", help="Label all rows together, so that the goal of the fit holds among them.")
@@ -207,6 +278,8 @@ def predict(
     debug: Debug = False,
 ) -> None:
     """Label new rows by a model: by its prices, one row at a time, or as a batch that meets its goal."""
+    from .predicting import run_predict
+
     run_predict(
         Prediction(
             file, model, out, batch, groups, missing, label_column, delimiter, encoding, decimal, suppress_below, json,
@@ -218,6 +291,7 @@ def predict(
 @app.command()
 @guarded
 def path(
+    context: typer.Context,
     file: File,
     sensitive: Sensitive,
     clusters: Clusters,
@@ -227,6 +301,7 @@ def path(
     features: Features = None,
     encode: Encode = None,
     exclude: Exclude = None,
+    weight: Weight = None,
     missing: Missing = "error",
     standardize: Standardize = True,
     objective: Objective = "kmeans",
@@ -243,32 +318,54 @@ def path(
     encoding: Encoding = None,
     decimal: Decimal = None,
     suppress_below: Suppress = None,
+    config: Config = None,
     json: Json = False,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Show the whole trade-off between tight and fair clusters, with a page to explore it."""
     grouping = Grouping(intersections, missing_groups, parse_bins(bins))
-    run_path(
-        Source(
-            file, sensitive, features, encode, exclude, missing, standardize, delimiter, encoding, decimal, grouping
-        ),
-        Method(
-            clusters, objective, None, max_fairness_error, parse_target(target), seed, n_init, max_iter, jobs, grouping
-        ),
-        Wanted(report=report, suppress_below=suppress_below, json=json, force=force),
-        weights,
-        out,
+    source = Source(
+        file=file,
+        sensitive=sensitive,
+        features=features,
+        encode=encode,
+        exclude=exclude,
+        missing=missing,
+        standardize=standardize,
+        delimiter=delimiter,
+        encoding=encoding,
+        decimal=decimal,
+        weight=weight,
+        grouping=grouping,
     )
+    method = Method(
+        n_clusters=clusters,
+        objective=objective,
+        max_fairness_error=max_fairness_error,
+        target=parse_target(target),
+        seed=seed,
+        n_init=n_init,
+        max_iter=max_iter,
+        jobs=jobs,
+        grouping=grouping,
+    )
+    wanted = Wanted(report=report, suppress_below=suppress_below, json=json, force=force, config=config_text(context))
+    from .pathing import run_path
+
+    run_path(source, method, wanted, weights, out)
 
 
 @app.command()
 @guarded
 def audit(
+    context: typer.Context,
     file: File,
     sensitive: Sensitive,
     labels: Annotated[str, typer.Option(help="Column with the clusters, from any algorithm.")] = "cluster",
+    report: Report = None,
     target: Target = None,
+    weight: Weight = None,
     missing: Annotated[str, typer.Option(help="Rows without a cluster or group: 'error' or 'drop'.")] = "error",
     intersections: Intersections = False,
     missing_groups: MissingGroups = "error",
@@ -276,10 +373,14 @@ def audit(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     suppress_below: Suppress = None,
+    config: Config = None,
     json: Json = False,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Report how each group is represented in each cluster of a file."""
+    from .auditing import run_audit
+
     run_audit(
         file,
         labels=labels,
@@ -291,6 +392,10 @@ def audit(
         as_json=json,
         delimiter=delimiter,
         encoding=encoding,
+        weight=weight,
+        report=report,
+        force=force,
+        config=config_text(context),
     )
 
 
@@ -314,4 +419,6 @@ def reproduce(
     debug: Debug = False,
 ) -> None:
     """The paper's tables and figures from real data, ours beside the paper's and the rivals'."""
+    from .reproducing import run_reproduce
+
     run_reproduce(what, out, data_dir, quick=quick, seeds=seeds, fresh=fresh)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars
 
 from .._audit.audit import audit_each
 from .._people.columns import to_column
 from ..errors import InvalidInputError
-from .columns import Grouping, _without_markers, group_arrays, names_in, read_groups, rows_without_group
-from .screen import note
+from ..report import audit_report, check_extras
+from .columns import group_arrays, names_in, read_groups, read_weights, rows_without_group, without_markers
+from .files import check_output
+from .people import typed_command
+from .requests import Grouping
+from .screen import note, say
 from .summary import audits_as_json, print_json, show_audits
 from .tables import Table, read_table
 
@@ -27,13 +32,23 @@ def run_audit(
     as_json: bool,
     delimiter: str | None,
     encoding: str | None,
+    weight: str | None = None,
+    report: Path | None = None,
+    force: bool = False,
+    config: str | None = None,
 ) -> None:
     """Read the columns and report on them."""
+    check_output(report, force=force, argument="--report", inputs=(file,) if file.exists() else ())
+    if report is not None:
+        check_extras()
     table = read_table(file, delimiter=delimiter, encoding=encoding)
     table.check_columns([labels], "--labels")
     groups, remarks = read_groups(table, names_in(sensitive, table), grouping)
-    clusters = _without_markers(table.frame[labels])
+    clusters = without_markers(table.frame[labels])
+    weights = read_weights(table, weight)
     gaps = polars.Series(rows_without_group(groups, grouping)) | clusters.is_null()
+    if weights is not None:
+        gaps = gaps | polars.Series(np.isnan(weights))
     n_gaps = int(gaps.sum())
     if n_gaps and missing == "error":
         raise InvalidInputError(
@@ -44,10 +59,12 @@ def run_audit(
         raise InvalidInputError(f"no row of {file.name} has both a cluster and a group.")
     if n_gaps:
         groups, clusters = groups.filter(~gaps), clusters.filter(~gaps)
+        weights = None if weights is None else weights[~gaps.to_numpy()]
     reports = audit_each(
         to_column(clusters, "labels"),
         group_arrays(groups),
         target_proportions=target,
+        sample_weight=weights,
         suppress_below=suppress_below,
         **grouping.options(),
     )
@@ -57,10 +74,16 @@ def run_audit(
         note(remark)
     if n_gaps:
         note(f"{n_gaps} of {table.frame.height} rows have no cluster or no group and were left out.")
+    if report is not None:
+        title = f"Who is in the clusters of {file.name}, by {', '.join(names_in(sensitive, table))}"
+        page = audit_report(reports, title=title, remarks=list(remarks), command=typed_command(), config=config)
+        page.save(report, overwrite=True)
     if as_json:
         print_json(audits_as_json(reports))
     else:
         show_audits(reports, f"Fairness audit of {file.name}: {first.n_samples} rows, {n_clusters} clusters")
+    if report is not None and not as_json:
+        say(f"Report: {report}", style="bold")
 
 
 def _doubts(table: Table, labels: str, n_clusters: int) -> list[str]:

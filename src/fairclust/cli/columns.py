@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars
@@ -14,10 +13,9 @@ from .._people.columns import to_column
 from .._typing import AnyArray, FloatArray
 from ..datasets import feature_moments
 from ..errors import InvalidInputError
+from .requests import Grouping
 from .screen import shown
 from .tables import Table
-
-MISSING_POLICIES = ("error", "drop", "impute")
 
 _MARKERS = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")  # what people write for "no value"
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|index|row|nr|uuid)([\W_]|$)|[a-z]I[dD]$", re.IGNORECASE)
@@ -96,23 +94,6 @@ def choose_features(
     return chosen
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """How sensitive columns become groups."""
-
-    intersections: bool = False
-    missing_groups: str = "error"
-    bins: dict[str, int] | None = None
-
-    def options(self) -> dict[str, Any]:
-        """Arguments of estimators and audits."""
-        return {
-            "intersections": self.intersections,
-            "missing_groups": self.missing_groups,
-            "quantile_bins": self.bins,
-        }
-
-
 def read_groups(table: Table, sensitive: Sequence[str], grouping: Grouping) -> tuple[polars.DataFrame, tuple[str, ...]]:
     """Give the sensitive columns (null: missing) and what is worth knowing about them."""
     table.check_columns(sensitive, "--sensitive")
@@ -127,11 +108,11 @@ def read_groups(table: Table, sensitive: Sequence[str], grouping: Grouping) -> t
         )
     columns, remarks = [], []
     for name in sensitive:
-        column = _without_markers(table.frame[name])
+        column = without_markers(table.frame[name])
         if column.dtype.is_float():
             column = column.fill_nan(None)
         if name in bins:
-            numbers = _as_numbers(column)
+            numbers = as_numbers(column)
             if numbers is None:
                 raise InvalidInputError(
                     f"column {name!r} (--bins) holds {_kind(column)}, and only numbers have ranges."
@@ -168,6 +149,25 @@ def _doubts_about(column: polars.Series, n_rows: int) -> list[str]:
     return []
 
 
+def read_weights(table: Table, name: str | None) -> AnyArray | None:
+    """Give the column of weights (NaN: missing), or nothing."""
+    if name is None:
+        return None
+    table.check_columns([name], "--weight")
+    numbers = as_numbers(table.frame[name])
+    if numbers is None:
+        raise InvalidInputError(
+            f"column {name!r} (--weight) holds {_kind(table.frame[name])}, and weights are numbers."
+        )
+    weights: AnyArray = numbers.cast(polars.Float64).fill_null(float("nan")).to_numpy()
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise InvalidInputError(
+            f"column {name!r} (--weight) has {weights[row]:g} in row {row + 1}; weights are 0 or more."
+        )
+    return weights
+
+
 def rows_without_group(groups: polars.DataFrame, grouping: Grouping) -> AnyArray:
     """Rows that lack a group, where that matters."""
     if grouping.missing_groups != "error":
@@ -190,8 +190,8 @@ def prepare(table: Table, choice: Choice, no_group: AnyArray, *, missing: str, s
     standardize : bool
         Whether every feature is given mean 0 and variance 1.
     """
-    columns = [c for c in (_as_numbers(table.frame[name]) for name in choice.numeric) if c is not None]
-    coded = [_without_markers(table.frame[name]).cast(polars.String) for name in choice.encoded]
+    columns = [c for c in (as_numbers(table.frame[name]) for name in choice.numeric) if c is not None]
+    coded = [without_markers(table.frame[name]).cast(polars.String) for name in choice.encoded]
     gaps = {c.name: c.is_null().to_numpy() for c in [*columns, *coded] if c.null_count()}
     used, remarks = _rows_to_use(table, gaps, no_group, missing)
     if missing == "impute" and gaps:
@@ -206,7 +206,7 @@ def prepare(table: Table, choice: Choice, no_group: AnyArray, *, missing: str, s
                 "be encoded. Group them in the file first, or leave the column out."
             )
         names += [f"{column.name}={value}" for value in values]
-    X = np.empty((int(used.sum()), len(names)), dtype=np.float32 if standardize else np.float64)
+    X = np.empty((int(used.sum()), len(names)), dtype=np.float64)
     means, stds = np.zeros(len(names)), np.ones(len(names))
     whole = bool(used.all())
 
@@ -240,7 +240,7 @@ def _as_asked(table: Table, asked: Sequence[str], coded: Sequence[str], sensitiv
             )
         if name in coded:
             continue
-        if _as_numbers(table.frame[name]) is None:
+        if as_numbers(table.frame[name]) is None:
             raise InvalidInputError(
                 f"column {name!r} (--features) holds {_kind(table.frame[name])}, and features must be numbers. "
                 f"Add --encode {name} to turn each of its values into a 0/1 feature, or leave it out."
@@ -263,7 +263,7 @@ def _automatic(table: Table, coded: Sequence[str], sensitive: Sequence[str], lef
             continue
         column = table.frame[name]
         reason = _unusual(column)
-        if _as_numbers(column) is None:
+        if as_numbers(column) is None:
             ignored[name] = reason or _kind(column)
         elif reason:
             ignored[name] = reason
@@ -280,7 +280,7 @@ def _text_columns(table: Table, sensitive: Sequence[str], left_out: Sequence[str
         if name not in sensitive
         and name not in left_out
         and _kind(table.frame[name]) == "text"
-        and _as_numbers(table.frame[name]) is None
+        and as_numbers(table.frame[name]) is None
         and not _unusual(table.frame[name])
         and table.frame[name].n_unique() <= _MOST_CATEGORIES
     ]
@@ -288,7 +288,7 @@ def _text_columns(table: Table, sensitive: Sequence[str], left_out: Sequence[str
 
 def _unusual(column: polars.Series) -> str | None:
     """Say why a column is no use as a feature: no value, one value, or a number that only names the row."""
-    values = _without_markers(column).drop_nulls()
+    values = without_markers(column).drop_nulls()
     n_rows = len(values)
     if n_rows == 0:
         return "empty"
@@ -305,7 +305,7 @@ def _unusual(column: polars.Series) -> str | None:
     return "an id (every row has its own value)" if counts_up or _ID_NAME.search(column.name) else None
 
 
-def _as_numbers(column: polars.Series) -> polars.Series | None:
+def as_numbers(column: polars.Series) -> polars.Series | None:
     """Give the column as numbers with nulls for gaps; None where it does not hold numbers."""
     kind = column.dtype
     if kind == polars.Boolean:
@@ -313,7 +313,7 @@ def _as_numbers(column: polars.Series) -> polars.Series | None:
     if kind.is_numeric():
         return _finite(column.cast(polars.Float64))
     if kind == polars.String:
-        values = _without_markers(column)
+        values = without_markers(column)
         numbers = values.str.strip_chars().cast(polars.Float64, strict=False)
         if numbers.null_count() == values.null_count() and numbers.null_count() < len(numbers):
             return _finite(numbers)
@@ -339,7 +339,7 @@ def _group_array(groups: polars.Series) -> AnyArray:
     return names.to_numpy().astype(str)[codes]
 
 
-def _without_markers(column: polars.Series) -> polars.Series:
+def without_markers(column: polars.Series) -> polars.Series:
     """Turn what people write for "no value" into nulls, in columns of text."""
     if column.dtype in (polars.Categorical, polars.Enum):
         column = column.cast(polars.String)
@@ -369,9 +369,14 @@ def _rows_to_use(
     where = _where(gaps, no_group)
     if missing == "error":
         n_gaps = int((has_gap | no_group).sum())
+        ways = ["--missing drop to leave these rows out"]
+        if has_gap.any():
+            ways.append("--missing impute to fill features with their median or most frequent value")
+        if no_group.any():
+            ways.append("--missing-groups own or ignore for rows without a group")
+        joint = " and " if has_gap.any() and no_group.any() else " or "
         raise InvalidInputError(
-            f"{n_gaps} of {n_rows} rows have missing values ({where}). Add --missing drop to leave these rows out, or "
-            "--missing impute to fill features with their median or most frequent value."
+            f"{n_gaps} of {n_rows} rows have missing values ({where}). Add {ways[0]}, or {joint.join(ways[1:])}."
         )
     if missing == "impute":
         if no_group.any():

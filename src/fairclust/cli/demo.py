@@ -51,19 +51,18 @@ def run_demo(out: Path) -> None:
         note(f"No picture: {error}", style="yellow")
     else:
         say(f"Picture: {path}", style="bold")
-    _write_pages(X, groups, plain, fair, blobs.feature_names, out)
+    _write_pages(X, groups, fair, blobs.feature_names, out)
     say("Your own data: fairclust fit people.csv --sensitive sex -k 10 --out labels.csv")
 
 
-def _write_pages(
-    X: FloatArray, groups: AnyArray, plain: FairKMeans, fair: FairKMeans, names: list[str], out: Path
-) -> None:
+def _write_pages(X: FloatArray, groups: AnyArray, fair: FairKMeans, names: list[str], out: Path) -> None:
     try:
         check_extras()
     except MissingExtraError as error:
         note(f"No pages for the browser: {error}", style="yellow")
         return
-    report = model_report(fair, X, groups, plain=plain, feature_names=names, title="Fair clusters of made-up people")
+    fair.compare_to_plain(X, sensitive_features=groups)
+    report = model_report(fair, X, groups, feature_names=names, title="Fair clusters of made-up people")
     crowd = make_census_like(2000)
     path = fairness_path(FairKMeans(6, random_state=0), crowd.data, sensitive_features=crowd.sensitive_features)
     explorer = path_report(

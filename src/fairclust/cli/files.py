@@ -34,3 +34,24 @@ def check_output(path: Path | None, *, force: bool, argument: str, inputs: tuple
         raise InvalidInputError(f"{argument} {path}: the directory {path.parent} does not exist. Make it first.")
     if not os.access(path.parent, os.W_OK):
         raise FairclustError(f"{argument} {path}: the directory {path.parent} is read-only. Choose another place.")
+
+
+def check_outputs(outputs: dict[str, Path | None], *, force: bool, inputs: tuple[Path, ...]) -> None:
+    """Do the same for several files, which must differ from each other.
+
+    Parameters
+    ----------
+    outputs : dict of str to Path or None
+        Where to write, by option.
+    force, inputs
+        As for :func:`check_output`.
+    """
+    seen: dict[Path, str] = {}
+    for argument, path in outputs.items():
+        check_output(path, force=force, argument=argument, inputs=inputs)
+        if path is not None and path.resolve() in seen:
+            raise InvalidInputError(
+                f"{seen[path.resolve()]} and {argument} both name {path}. Give them different names."
+            )
+        if path is not None:
+            seen[path.resolve()] = argument

@@ -2,120 +2,32 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass, field
-from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars
 
 from .. import __version__
-from .._audit.audit import AuditReports, audit_each
-from .._checks import DEFAULT_MAX_FAIRNESS_ERROR
+from .._audit.audit import AuditReports, audit_encoded
+from .._audit.moves import Moves, compare_encoded
+from .._people.attributes import Population
 from .._typing import AnyArray
 from ..errors import InvalidInputError
+from ..estimators import N_SEEDS, PlainBaseline, plain_baseline
 from ..report import Page, check_extras, model_report
-from .columns import (
-    MISSING_POLICIES,
-    Choice,
-    Grouping,
-    Prepared,
-    choose_features,
-    group_arrays,
-    names_in,
-    prepare,
-    read_groups,
-    rows_without_group,
-)
-from .files import check_output
-from .objectives import WORDS, find_estimator, watched
+from .files import check_outputs
+from .objectives import WORDS, find_estimator
+from .people import People, load_people, remarks_on, tell_people, typed_command
 from .predicting import recipe_of
+from .requests import Method, Source, Streaming, Wanted
 from .screen import note, say, told_warnings
-from .streaming import Streaming, is_streamed, run_streamed
-from .summary import audits_as_json, listed, print_json, show_audits
-from .tables import Table, read_table, write_table
+from .streaming import is_streamed, run_streamed
+from .summary import audits_as_json, print_json, show_audits
+from .tables import check_writable, write_table
 from .timing import Stages, peak_memory_mb
 
-_COMPARED_BY_DEFAULT = 200_000  # rows up to which a plain fit is made as well, to tell what fairness cost
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the people are, and how their columns are read."""
-
-    file: Path
-    sensitive: str
-    features: str | None = None
-    encode: str | None = None
-    exclude: str | None = None
-    missing: str = "error"
-    standardize: bool = True
-    delimiter: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-    grouping: Grouping = field(default_factory=Grouping)
-
-
-@dataclass(frozen=True)
-class People:
-    """The rows of a file, ready to be clustered."""
-
-    table: Table
-    choice: Choice
-    prepared: Prepared
-    groups: dict[str, AnyArray]
-    sensitive: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Method:
-    """What is fitted."""
-
-    n_clusters: int
-    objective: str = "kmeans"
-    fairness_weight: float | None = None
-    max_fairness_error: float | None = None
-    target: dict[str, float] | None = None
-    seed: int = 0
-    n_init: int | None = None
-    max_iter: int = 300
-    jobs: int | None = None
-    grouping: Grouping = field(default_factory=Grouping)
-
-    def parameters(self) -> dict[str, Any]:
-        """Arguments of the estimator."""
-        if self.fairness_weight is not None and self.max_fairness_error is not None:
-            raise InvalidInputError("--fairness-weight and --max-fairness-error are both given. Give one of them.")
-        goal = DEFAULT_MAX_FAIRNESS_ERROR if self.max_fairness_error is None else self.max_fairness_error
-        return {
-            "n_clusters": self.n_clusters,
-            "fairness_weight": "auto" if self.fairness_weight is None else self.fairness_weight,
-            "max_fairness_error": goal,
-            "target_proportions": self.target,
-            "n_init": "auto" if self.n_init is None else self.n_init,
-            "max_iter": self.max_iter,
-            "random_state": self.seed,
-            "n_jobs": self.jobs,
-        } | self.grouping.options()
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What should come out."""
-
-    out: Path | None = None
-    report: Path | None = None
-    label_column: str = "cluster"
-    soft: bool = False
-    compare: bool | None = None
-    suppress_below: float | None = None
-    json: bool = False
-    force: bool = False
-    model: Path | None = None
+_COMPARED_BY_DEFAULT = 200_000  # rows up to which plain fits are made as well, to tell what fairness cost
 
 
 @dataclass
@@ -124,8 +36,9 @@ class Fitted:
 
     model: Any
     audit: AuditReports
-    plain: Any = None
+    baseline: PlainBaseline | None = None
     plain_audit: AuditReports | None = None
+    moves: Moves | None = None
     stages: Stages = field(default_factory=Stages)
 
 
@@ -133,15 +46,16 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
     """Read, fit, tell, write; block by block where that is asked for or the file does not fit in memory."""
     estimator = find_estimator(method.objective)
     parameters = method.parameters()
-    outputs = ((wanted.out, "--out"), (wanted.report, "--report"), (wanted.model, "--model"))
-    for path, argument in outputs:
-        check_output(path, force=wanted.force, argument=argument, inputs=(source.file,) if source.file.exists() else ())
-    named = [(path.resolve(), argument) for path, argument in outputs if path is not None]
-    for (first, one), (second, other) in combinations(named, 2):
-        if first == second:
-            raise InvalidInputError(f"{one} and {other} both name {first}. Give them different names.")
+    outputs = {"--out": wanted.out, "--report": wanted.report, "--moves": wanted.moves, "--model": wanted.model}
+    check_outputs(outputs, force=wanted.force, inputs=(source.file,) if source.file.exists() else ())
+    check_writable(wanted.out, "--out")
+    check_writable(wanted.moves, "--moves")
     if wanted.report is not None:
         check_extras()  # before the work, not after it
+    if wanted.moves is not None and wanted.compare is False:
+        raise InvalidInputError("--moves compares with plain clusters, and --no-compare makes none. Leave one out.")
+    if source.weight is not None and method.objective == "ncut":
+        raise InvalidInputError("--weight: Ncut knows no weights of rows. Use --objective kmeans or kmedian.")
     if how is not None and is_streamed(source.file, how, method.n_clusters):
         run_streamed(source, method, wanted, how)
         return
@@ -155,96 +69,35 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
     if not wanted.json:
         tell_people(people)
     fitted = _fit(people, estimator, parameters, wanted, stages)
-    written = _write(people, fitted, source, method, wanted)
+    written = _write(people, fitted, source, wanted)
     if wanted.json:
         print_json(_summary(people, fitted, method, wanted, written))
     else:
         _tell(fitted, method, wanted, written)
 
 
-def load_people(source: Source, stages: Stages) -> People:
-    """Read the file and turn its columns into numbers and groups."""
-    if source.missing not in MISSING_POLICIES:
-        raise InvalidInputError(f"--missing {source.missing!r} is not known. Choose {', '.join(MISSING_POLICIES)}.")
-    with stages.stage("read", f"Reading {source.file.name}"):
-        table = read_table(source.file, delimiter=source.delimiter, encoding=source.encoding, decimal=source.decimal)
-    with stages.stage("prepare", "Preparing the columns"):
-        sensitive = tuple(names_in(source.sensitive, table))
-        groups, remarks = read_groups(table, sensitive, source.grouping)
-        choice = choose_features(
-            table, features=source.features, encode=source.encode, exclude=source.exclude, sensitive=sensitive
-        )
-        no_group = rows_without_group(groups, source.grouping)
-        prepared = prepare(table, choice, no_group, missing=source.missing, standardize=source.standardize)
-        used = group_arrays(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))
-    return People(table, choice, prepared, used, sensitive, remarks)
-
-
-def tell_people(people: People) -> None:
-    """Say which columns were used, which were not and why, and what was done to them."""
-    dialect = people.table.dialect
-    written = ""
-    if dialect is not None:
-        sign = {"\t": "tab", " ": "space"}.get(dialect.delimiter, dialect.delimiter)
-        comma = ", decimal comma" if dialect.decimal_comma else ""
-        written = f" (delimiter {sign}, {dialect.encoding.replace('utf-8-sig', 'utf-8')}{comma})"
-    note(f"{people.table.path.name}: {people.table.frame.height} rows, {people.table.frame.width} columns{written}.")
-    note(f"Features: {listed(people.choice.numeric + people.choice.encoded)}.")
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in people.choice.ignored.items():
-        by_reason.setdefault(reason, []).append(name)
-    for reason, names in by_reason.items():
-        if reason != "sensitive":
-            hint = " (--encode turns each value into a 0/1 feature)" if reason == "text" else ""
-            note(f"Left out, {reason}: {listed(names)}{hint}.")
-    for remark in (*people.remarks, *people.choice.remarks, *people.prepared.remarks):
-        note(remark)
-
-
-def remarks_on(people: People) -> list[str]:
-    """Give every sentence on what was done to the data, for reports."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in people.choice.ignored.items():
-        by_reason.setdefault(reason, []).append(name)
-    left_out = [f"Left out, {reason}: {listed(names, 30)}." for reason, names in by_reason.items()]
-    features = f"Features: {listed(people.choice.numeric + people.choice.encoded, 40)}."
-    return [features, *left_out, *people.remarks, *people.choice.remarks, *people.prepared.remarks]
-
-
-def typed_command() -> str:
-    """Give the command line of this process, ready to be pasted."""
-    return shlex.join(["fairclust", *sys.argv[1:]])
-
-
 def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wanted: Wanted, stages: Stages) -> Fitted:
-    X, groups = people.prepared.X, people.groups
+    X, weighted = people.prepared.X, {} if people.weights is None else {"sample_weight": people.weights}
     with told_warnings(), stages.stage("fit", "Clustering") as stage:
-        model = watched(estimator, lambda i, energy: stage.tell(f"iteration {i}, energy {energy:.6g}"))(**parameters)
-        model.fit(X, sensitive_features=groups)
-    report = _audited(model.labels_, groups, parameters, wanted)
+        model = estimator(**parameters, verbose=stage.follow)
+        model.fit(X, sensitive_features=people.groups, **weighted)
+        model.set_params(verbose=0)
+    everyone = Population(model.attributes_, model.attributes_.encode(people.groups))  # encoded once, counted often
+    counting: dict[str, Any] = {"sample_weight": people.weights, "suppress_below": wanted.suppress_below}
+    fitted = Fitted(model, audit_encoded(model.labels_, everyone, **counting), stages=stages)
     compare = wanted.compare
     if compare is None:
-        compare = wanted.report is not None or len(X) <= _COMPARED_BY_DEFAULT
-    if not compare:
-        return Fitted(model, report, stages=stages)
-    with stages.stage("compare", "Clustering without fairness, to compare"):
-        plain = estimator(**(parameters | {"fairness_weight": 0.0, "max_fairness_error": DEFAULT_MAX_FAIRNESS_ERROR}))
-        with told_warnings(silent=True):
-            plain.fit(X, sensitive_features=groups)
-    return Fitted(model, report, plain, _audited(plain.labels_, groups, parameters, wanted), stages)
+        compare = wanted.report is not None or wanted.moves is not None or len(X) <= _COMPARED_BY_DEFAULT
+    if compare:
+        with stages.stage("compare", "Clustering without fairness, to compare", total=N_SEEDS + 1) as stage:
+            baseline = plain_baseline(model, X, sample_weight=people.weights, on_fit=stage.advance)
+        fitted.baseline = baseline
+        fitted.plain_audit = audit_encoded(baseline.model.labels_, everyone, **counting)
+        fitted.moves = compare_encoded(baseline.model.labels_, model.labels_, everyone, X=X, **counting)
+    return fitted
 
 
-def _audited(labels: AnyArray, groups: dict[str, AnyArray], parameters: dict[str, Any], wanted: Wanted) -> AuditReports:
-    return audit_each(
-        labels,
-        groups,
-        target_proportions=parameters["target_proportions"],
-        suppress_below=wanted.suppress_below,
-        **{name: parameters[name] for name in Grouping().options()},
-    )
-
-
-def _write(people: People, fitted: Fitted, source: Source, method: Method, wanted: Wanted) -> dict[str, str]:
+def _write(people: People, fitted: Fitted, source: Source, wanted: Wanted) -> dict[str, str]:
     written = {}
     if wanted.out is not None:
         with fitted.stages.stage("write", f"Writing {wanted.out.name}"):
@@ -254,6 +107,10 @@ def _write(people: People, fitted: Fitted, source: Source, method: Method, wante
         with fitted.stages.stage("report", f"Writing {wanted.report.name}"):
             _report(people, fitted, source, wanted).save(wanted.report, overwrite=True)
         written["report"] = str(wanted.report)
+    if wanted.moves is not None and fitted.moves is not None:
+        with fitted.stages.stage("moves", f"Writing {wanted.moves.name}"):
+            write_table(_one_row_each(people, fitted.moves, wanted), wanted.moves, people.table.dialect)
+        written["moves"] = str(wanted.moves)
     if wanted.model is not None:
         recipe = recipe_of(
             people.table, people.choice, people.prepared, people.sensitive, source.grouping,
@@ -264,19 +121,34 @@ def _write(people: People, fitted: Fitted, source: Source, method: Method, wante
     return written
 
 
+def _one_row_each(people: People, moves: Moves, wanted: Wanted) -> polars.DataFrame:
+    """Who was moved, a row per person; without the groups where small counts must not be shown."""
+    columns: dict[str, Any] = {"row": np.flatnonzero(people.prepared.used) + 1}
+    if wanted.suppress_below is None:
+        columns |= {name: polars.Series(values.tolist(), strict=False) for name, values in people.groups.items()}
+    taken = {"row", "before", "after", "moved", "extra_distance"}
+    columns = {f"{name} (group)" if name in taken and name != "row" else name: v for name, v in columns.items()}
+    for name, values in moves.people().items():
+        columns[name] = polars.Series(values.tolist(), strict=False) if values.dtype == object else values
+    return polars.DataFrame(columns)
+
+
 def _report(people: People, fitted: Fitted, source: Source, wanted: Wanted) -> Page:
     means, stds = people.prepared.raw_means, people.prepared.raw_stds
     return model_report(
         fitted.model,
         people.prepared.X,
         people.groups,
-        plain=fitted.plain,
+        baseline=fitted.baseline,
+        moves=fitted.moves,
+        sample_weight=people.weights,
         feature_names=people.prepared.feature_names,
         units=(means, stds) if source.standardize else None,
         title=f"Fair clusters of {source.file.name} by {', '.join(people.sensitive)}",
         suppress_below=wanted.suppress_below,
         remarks=remarks_on(people),
         command=typed_command(),
+        config=wanted.config,
     )
 
 
@@ -307,27 +179,43 @@ def _spread(values: AnyArray, used: AnyArray) -> polars.Series:
 def _tell(fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str]) -> None:
     model, words = fitted.model, WORDS[method.objective]
     show_audits(fitted.audit, f"{model.n_clusters} clusters, fair {words[0]}")
-    if fitted.plain is not None and fitted.plain_audit is not None and wanted.suppress_below is None:
-        rise = _rise(model.objective_, fitted.plain.objective_)
-        say(
-            f"What fairness cost: {words[1]} is {model.objective_:.6g}, against {fitted.plain.objective_:.6g} without "
-            f"fairness ({rise:+.1%}). The worst cluster's fairness error is {fitted.audit.max_fairness_error:.4g}, "
-            f"against {fitted.plain_audit.max_fairness_error:.4g}."
-        )
+    for sentence in _costs(fitted, words[1], wanted):
+        say(sentence)
+    gap = getattr(model, "assignment_gap_", None)
+    if gap is not None and np.isfinite(gap):
+        say(f"The labels are within {100 * gap:.2g} % of the cheapest possible for these centres and this goal.")
     say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
     say(fitted.stages.in_words)
     for name, path in written.items():
-        say(f"{'Labels' if name == 'out' else name.capitalize()}: {path}", style="bold")
+        say(f"{_FILES[name]}: {path}", style="bold")
     if not written:
         note("Nothing was saved. Add --out labels.csv for the clusters, --report report.html for a report.")
 
 
-def _rise(fair: float, plain: float) -> float:
-    return fair / plain - 1.0 if plain > 0 else 0.0
+_FILES = {"out": "Labels", "report": "Report", "moves": "Who was moved", "model": "Model"}
+
+
+def _costs(fitted: Fitted, objective: str, wanted: Wanted) -> list[str]:
+    """What fairness cost, and who paid."""
+    baseline, moves = fitted.baseline, fitted.moves
+    if baseline is None or moves is None or fitted.plain_audit is None:
+        return []
+    rise, unlucky = baseline.cost_range
+    cost = (
+        f"What fairness cost: {objective} is {baseline.fair_objective:.6g}, against {baseline.objective:.6g} for the "
+        f"best plain clustering found ({rise:+.1%}); plain clustering from one of {len(baseline.objectives)} seeds "
+        f"costs up to {baseline.objectives.max():.6g} ({unlucky:+.1%})."
+    )
+    if wanted.suppress_below is None:
+        cost += (
+            f" The worst cluster's fairness error is {fitted.audit.max_fairness_error:.4g}, against "
+            f"{fitted.plain_audit.max_fairness_error:.4g}."
+        )
+    return [cost, *moves.sentences()]
 
 
 def _summary(people: People, fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str]) -> dict[str, Any]:
-    model, plain = fitted.model, fitted.plain
+    model, baseline = fitted.model, fitted.baseline
     beside = fitted.plain_audit if wanted.suppress_below is None else None
     return {
         "fairclust": __version__,
@@ -340,10 +228,15 @@ def _summary(people: People, fitted: Fitted, method: Method, wanted: Wanted, wri
         "remarks": [*people.remarks, *people.choice.remarks, *people.prepared.remarks],
         "settings": method.parameters() | {"objective": method.objective},
         "objective": float(model.objective_),
-        "plain_objective": None if plain is None else float(plain.objective_),
+        "plain_objective": None if baseline is None else baseline.objective,
+        "plain_objectives": None if baseline is None else baseline.objectives.tolist(),
+        "cost_of_fairness": None if baseline is None else baseline.cost_of_fairness,
         "plain_max_fairness_error": None if beside is None else beside.max_fairness_error,
+        "moves": None if fitted.moves is None else fitted.moves.to_dict(),
         "fairness_weight": float(model.fairness_weight_),
         "fairness_goal_met": bool(model.fairness_goal_met_),
+        "assignment_gap": _number(getattr(model, "assignment_gap_", None)),
+        "lower_bound": _number(getattr(model, "lower_bound_", None)),
         "n_iter": int(model.n_iter_),
         "stop_reason": str(model.stop_reason_),
         "audit": audits_as_json(fitted.audit),
@@ -351,3 +244,7 @@ def _summary(people: People, fitted: Fitted, method: Method, wanted: Wanted, wri
         "peak_memory_mb": peak_memory_mb(),
         "written": written,
     }
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

@@ -11,15 +11,17 @@ import numpy as np
 import polars
 
 from .. import __version__
+from .._audit.along_path import is_hidden_at
 from .._fit.path import FairnessPath, fairness_path
-from ..errors import InvalidInputError
+from .._typing import AnyArray
 from ..report import check_extras, path_report
 from .files import check_output
-from .fit import Method, People, Source, Wanted, load_people, remarks_on, tell_people, typed_command
 from .objectives import find_estimator
+from .people import People, load_people, remarks_on, tell_people, typed_command
+from .requests import Method, Source, Wanted, parse_weights
 from .screen import note, say, show_table, told_warnings
 from .summary import print_json
-from .tables import write_table
+from .tables import check_writable, write_table
 from .timing import Stage, Stages, peak_memory_mb
 
 _GRID = 20  # weights of the default grid: what the bar counts
@@ -43,7 +45,8 @@ def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None
     check_output(table, force=wanted.force, argument="--out", inputs=inputs)
     if wanted.report is not None:
         check_extras()
-    given = _weights(weights)
+    given = parse_weights(weights)
+    check_writable(table, "--out")
     stages = Stages()
     people = load_people(source, stages)
     if not wanted.json:
@@ -58,13 +61,18 @@ def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None
         contextlib.redirect_stdout(_Steps(stage)),
     ):
         path = fairness_path(
-            model, people.prepared.X, sensitive_features=people.groups, fairness_weights=given, verbose=1
+            model,
+            people.prepared.X,
+            sensitive_features=people.groups,
+            fairness_weights=given,
+            verbose=1,
+            sample_weight=people.weights,
         )
     written = _write(path, people, source, wanted, table, parameters, goal, stages)
     if wanted.json:
-        print_json(_summary(path, people, goal, stages, written))
+        print_json(_summary(path, people, goal, stages, written, wanted.suppress_below))
     else:
-        _tell(path, goal, stages, written)
+        _tell(path, goal, stages, written, wanted.suppress_below)
 
 
 class _Steps(io.TextIOBase):
@@ -77,15 +85,6 @@ class _Steps(io.TextIOBase):
         if text.strip():
             self._stage.advance()
         return len(text)
-
-
-def _weights(texts: str | None) -> list[float] | None:
-    if texts is None:
-        return None
-    try:
-        return [float(part) for part in texts.split(",") if part.strip()]
-    except ValueError:
-        raise InvalidInputError(f"--weights {texts!r} is not a list of numbers. Write 0,10,100.") from None
 
 
 def _write(
@@ -101,7 +100,7 @@ def _write(
     written = {}
     if table is not None:
         with stages.stage("write", f"Writing {table.name}"):
-            write_table(polars.DataFrame(_columns(path)), table, None)
+            write_table(polars.DataFrame(_columns(path, wanted.suppress_below)), table, None)
         written["out"] = str(table)
     if wanted.report is not None:
         used = people.prepared.used
@@ -118,19 +117,26 @@ def _write(
                 remarks=remarks_on(people),
                 settings={key: value for key, value in parameters.items() if key != "fairness_weight"},
                 command=typed_command(),
+                config=wanted.config,
             )
             page.save(wanted.report, overwrite=True)
         written["report"] = str(wanted.report)
     return written
 
 
-def _columns(path: FairnessPath) -> dict[str, Any]:
+def _columns(path: FairnessPath, suppress_below: float | None) -> dict[str, Any]:
+    """The scores; none that would give a small count away."""
+    hidden = [is_hidden_at(path, i, suppress_below) for i in range(len(path))]
+
+    def kept(values: AnyArray) -> list[float | None]:
+        return [None if hide else value for value, hide in zip(values.tolist(), hidden, strict=True)]
+
     return {
-        "fairness_weight": path.fairness_weights,
-        "objective": path.objectives,
-        "fairness_error": path.fairness_errors,
-        "max_fairness_error": path.max_fairness_errors,
-        "balance": path.balances,
+        "fairness_weight": path.fairness_weights.tolist(),
+        "objective": path.objectives.tolist(),
+        "fairness_error": kept(path.fairness_errors),
+        "max_fairness_error": kept(path.max_fairness_errors),
+        "balance": kept(path.balances),
     }
 
 
@@ -139,7 +145,9 @@ def _first_met(path: FairnessPath, goal: float) -> int | None:
     return int(met[0]) if len(met) else None
 
 
-def _tell(path: FairnessPath, goal: float, stages: Stages, written: dict[str, str]) -> None:
+def _tell(
+    path: FairnessPath, goal: float, stages: Stages, written: dict[str, str], suppress_below: float | None
+) -> None:
     header = ["λ", "objective", "cost", "fairness error", "worst cluster", "balance"]
     chosen = _first_met(path, goal)
     rows = []
@@ -147,16 +155,10 @@ def _tell(path: FairnessPath, goal: float, stages: Stages, written: dict[str, st
         point = path[i]
         cost = f"{100 * (point.objective / path.objectives[0] - 1):+.1f} %" if path.objectives[0] > 0 else ""
         mark = " ←" if i == chosen else ""
-        rows.append(
-            [
-                f"{point.fairness_weight:.4g}",
-                f"{point.objective:.6g}",
-                cost,
-                f"{point.fairness_error:.4g}",
-                f"{point.max_fairness_error:.4g}",
-                f"{point.balance:.3f}{mark}",
-            ]
-        )
+        scores = [f"{point.fairness_error:.4g}", f"{point.max_fairness_error:.4g}", f"{point.balance:.3f}{mark}"]
+        if is_hidden_at(path, i, suppress_below):
+            scores = ["hidden", "hidden", f"hidden{mark}"]
+        rows.append([f"{point.fairness_weight:.4g}", f"{point.objective:.6g}", cost, *scores])
     show_table("From tight to fair", header, rows)
     if chosen is None:
         say(f"No weight brings every cluster's fairness error to {goal:g} or less.")
@@ -171,7 +173,12 @@ def _tell(path: FairnessPath, goal: float, stages: Stages, written: dict[str, st
 
 
 def _summary(
-    path: FairnessPath, people: People, goal: float, stages: Stages, written: dict[str, str]
+    path: FairnessPath,
+    people: People,
+    goal: float,
+    stages: Stages,
+    written: dict[str, str],
+    suppress_below: float | None,
 ) -> dict[str, Any]:
     chosen = _first_met(path, goal)
     return {
@@ -180,7 +187,7 @@ def _summary(
         "n_rows_used": int(people.prepared.used.sum()),
         "features": people.prepared.feature_names,
         "group_names": [str(name) for name in path.group_names],
-        "path": {name: values.tolist() for name, values in _columns(path).items()},
+        "path": _columns(path, suppress_below),
         "max_fairness_error": goal,
         "selected_weight": None if chosen is None else float(path.fairness_weights[chosen]),
         "seconds": stages.seconds,

@@ -22,11 +22,12 @@ from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..estimators import restored
 from ..metrics import Composition
-from .columns import Choice, Grouping, Prepared, _as_numbers, _without_markers, group_arrays, read_groups
+from .columns import Choice, Prepared, as_numbers, group_arrays, read_groups, without_markers
 from .files import check_output
+from .requests import Grouping, Prediction
 from .screen import note, say, told_warnings
 from .summary import audits_as_json, print_json, show_audits
-from .tables import Table, read_table, write_table
+from .tables import Table, check_writable, read_table, write_table
 from .timing import Stages
 
 _NOTE = "table"  # under which name a model file keeps the recipe
@@ -71,17 +72,17 @@ class Recipe:
         table.check_columns([*self.numeric, *self.categories], "of the model")
         columns = []
         for name in self.numeric:
-            numbers = _as_numbers(table.frame[name])
+            numbers = as_numbers(table.frame[name])
             if numbers is None:
                 raise InvalidInputError(f"column {name!r} of {table.path.name} holds no numbers, as the model's did.")
             columns.append(numbers)
-        coded = [_without_markers(table.frame[name]).cast(polars.String) for name in self.categories]
+        coded = [without_markers(table.frame[name]).cast(polars.String) for name in self.categories]
         used = self._used(table, [*columns, *coded], missing)
         values = [self._filled(column, missing).to_numpy().astype(np.float64, copy=False) for column in columns]
         for column, known in zip(coded, self.categories.values(), strict=True):
             filled = self._filled(column, missing)
             values += [(filled == value).fill_null(False).to_numpy().astype(np.float64) for value in known]
-        X = np.empty((int(used.sum()), len(values)), dtype=np.float64 if self.means is None else np.float32)
+        X = np.empty((int(used.sum()), len(values)), dtype=np.float64)
         for i, own in enumerate(values):
             own = own if used.all() else own[used]
             X[:, i] = own if self.means is None or self.stds is None else (own - self.means[i]) / self.stds[i]
@@ -129,10 +130,10 @@ def recipe_of(
     fill: dict[str, Any] = {}
     if missing == "impute":
         for name in choice.numeric:
-            numbers = _as_numbers(table.frame[name])
+            numbers = as_numbers(table.frame[name])
             fill[name] = None if numbers is None else float(numbers.median())  # type: ignore[arg-type]
         for name in choice.encoded:
-            fill[name] = _without_markers(table.frame[name]).cast(polars.String).drop_nulls().mode().sort()[0]
+            fill[name] = without_markers(table.frame[name]).cast(polars.String).drop_nulls().mode().sort()[0]
     means, stds = (prepared.raw_means, prepared.raw_stds) if standardize else (None, None)
     return Recipe(
         tuple(choice.numeric), categories, fill, means, stds, tuple(sensitive), grouping.missing_groups,
@@ -140,28 +141,10 @@ def recipe_of(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What ``fairclust predict`` was asked for."""
-
-    file: Path
-    model: Path
-    out: Path | None = None
-    batch: bool = False
-    groups: bool = True
-    missing: str = "error"
-    label_column: str = "cluster"
-    delimiter: str | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-    suppress_below: float | None = None
-    json: bool = False
-    force: bool = False
-
-
 def run_predict(asked: Prediction) -> None:
     """Read the model and the rows, label them, tell, write."""
     check_output(asked.out, force=asked.force, argument="--out", inputs=(asked.file, asked.model))
+    check_writable(asked.out, "--out")
     if asked.missing not in ("error", "drop", "impute"):
         raise InvalidInputError(f"--missing {asked.missing!r} is not known. Choose error, drop, impute.")
     if asked.batch and not asked.groups:
@@ -254,7 +237,8 @@ def _audit(model: Any, labels: IntArray, cells: Cells, suppress_below: float | N
     """The make-up of the new rows' clusters, against the model's target."""
     n_clusters = len(model.cluster_sizes_)
     keys = labels.astype(np.int64) * cells.n_cells + cells.codes
-    masses = np.bincount(keys, minlength=n_clusters * cells.n_cells).reshape(n_clusters, -1) @ cells.membership
+    masses = np.bincount(keys, minlength=n_clusters * cells.n_cells).reshape(n_clusters, -1)
+    masses = masses @ (cells.membership * cells.is_known[:, None])
     filled, reports, first = np.flatnonzero(np.bincount(labels, minlength=n_clusters)), {}, 0
     for attribute in model.attributes_:
         own = masses[filled, first : first + attribute.n_columns]

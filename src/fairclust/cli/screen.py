@@ -3,43 +3,79 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ..errors import FairclustError, FairclustWarning, InvalidInputError
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+# rich is imported where it prints: --help does without it.
 RUN_FAILED = 1
 INPUT_WRONG = 2
 
 _LONGEST_NAME = 40
+_GAP = 2  # characters between columns
 
 Parameters = ParamSpec("Parameters")
 
 
 def say(text: str = "", *, style: str = "") -> None:
     """Print one paragraph of results; never read as markup."""
+    from rich.console import Console
+    from rich.text import Text
+
     Console(highlight=False).print(Text(text, style=style))
 
 
 def note(text: str, *, style: str = "") -> None:
     """Print a remark on stderr, so that stdout holds results only."""
+    from rich.console import Console
+    from rich.text import Text
+
     Console(stderr=True, highlight=False).print(Text(text, style=style))
 
 
 def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Text | str]]) -> None:
-    """Print a table; the first column is left-aligned, the others are numbers."""
+    """Print a table; the first column is left-aligned, the others are numbers. Too wide, it is printed in parts."""
+    from rich.cells import cell_len
+    from rich.console import Console
+
+    cells = [[str(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    for i, columns in enumerate(_parts(widths, Console().width)):
+        some = [[row[j] for j in columns] for row in rows]
+        _show_part(title if i == 0 else "", [header[j] for j in columns], some)
+
+
+def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Which columns are printed together: the first one always, then as many others as there is room for."""
+    parts, used = [[0]], widths[0] + _GAP
+    for j, width in enumerate(widths[1:], start=1):
+        if used + width + _GAP > room and len(parts[-1]) > 1:
+            parts.append([0])
+            used = widths[0] + _GAP
+        parts[-1].append(j)
+        used += width + _GAP
+    return parts
+
+
+def _show_part(title: str, header: Sequence[str], rows: Sequence[Sequence[Text | str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(
-        title=Text(title),
+        title=Text(title) if title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         title_style="bold",
@@ -47,7 +83,7 @@ def show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Text |
         padding=(0, 1, 0, 0),
     )
     for i, name in enumerate(header):
-        table.add_column(Text(name), justify="left" if i == 0 else "right")
+        table.add_column(Text(name), justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     Console(highlight=False).print(table)
@@ -85,6 +121,9 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
             command(*args, **kwargs)
         except (typer.Exit, typer.Abort):
             raise
+        except BrokenPipeError:  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
         except KeyboardInterrupt:
             note("Stopped. Nothing was written.", style="red")
             raise typer.Exit(130) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ from ..scaling.blocks import opened, require_pyarrow
 from ..scaling.labels import complete_file
 from ..scaling.memory import SHARE, free_memory
 from .columns import Choice, choose_features, names_in
-from .objectives import WORDS, find_estimator, watched
+from .objectives import WORDS, find_estimator
 from .predicting import Recipe
+from .requests import Method, Source, Streaming, Wanted
 from .screen import note, say, told_warnings
 from .summary import audits_as_json, listed, print_json, show_audits
 from .tables import Table, is_parquet
@@ -33,14 +33,6 @@ from .timing import Stages, peak_memory_mb
 _HEAD = 100_000  # rows that the choice of features looks at
 _WRITTEN_AT_ONCE = 1 << 17  # rows, a row group of the result
 _HELD_TWICE = 2.0  # a fit in memory holds the file's columns and the features made of them
-
-
-@dataclass(frozen=True)
-class Streaming:
-    """How the rows are gone through: ``is_wanted`` None is for the file's size to decide; ``dask`` is an address."""
-
-    is_wanted: bool | None = None
-    dask: str | None = None
 
 
 def is_streamed(file: Path, how: Streaming, n_clusters: int) -> bool:
@@ -68,7 +60,7 @@ def _has_parquet_mark(file: Path) -> bool:
         return head.read(4) == b"PAR1"
 
 
-def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
+def run_streamed(source: Source, method: Method, wanted: Wanted, how: Streaming) -> None:
     """Read, fit, tell, write, a block at a time.
 
     Parameters
@@ -98,10 +90,9 @@ def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
     with _client(how.dask), tempfile.TemporaryDirectory(prefix=".fairclust-", dir=place) as scratch, told_warnings():
         blocks, recipe = _standardised(kind, source, choice, sensitive, Path(scratch), stages, method)
         with stages.stage("fit", "Clustering") as stage:
-            model = watched(
-                find_estimator(method.objective), lambda i, energy: stage.tell(f"iteration {i}, energy {energy:.6g}")
-            )(**parameters)
+            model = find_estimator(method.objective)(**parameters, verbose=stage.follow)
             model.fit(blocks, sensitive_features=sensitive)
+            model.set_params(verbose=0)
         if wanted.out is not None:
             with stages.stage("write", f"Writing {wanted.out.name}"):
                 _write(files, model.labels_, wanted.out, wanted.label_column)
@@ -113,11 +104,14 @@ def run_streamed(source: Any, method: Any, wanted: Any, how: Streaming) -> None:
     _tell(model, audit, choice, sensitive, n_rows, source, method, wanted, stages)
 
 
-def _check(source: Any, method: Any, wanted: Any) -> None:
+def _check(source: Source, method: Method, wanted: Wanted) -> None:
     refused = {
         "--objective ncut": method.objective if method.objective == "ncut" else None,
         "--report": wanted.report,
         "--soft": wanted.soft or None,
+        "--moves": wanted.moves,
+        "--stability": wanted.stability,
+        "--weight": source.weight,
         "--compare": wanted.compare or None,
         "--encode": source.encode,
         "--missing": source.missing if source.missing != "error" else None,
@@ -169,12 +163,12 @@ def _client(address: str | None) -> AbstractContextManager[Any]:
 
 def _standardised(
     kind: type[ParquetBlocks],
-    source: Any,
+    source: Source,
     choice: Choice,
     sensitive: list[str],
     scratch: Path,
     stages: Stages,
-    method: Any,
+    method: Method,
 ) -> tuple[ParquetBlocks, Recipe]:
     """The file's features, with mean 0 and variance 1 unless that is not wanted; one pass finds the moments."""
     offset = scale = None
@@ -243,9 +237,9 @@ def _tell(
     choice: Choice,
     sensitive: list[str],
     n_rows: int,
-    source: Any,
-    method: Any,
-    wanted: Any,
+    source: Source,
+    method: Method,
+    wanted: Wanted,
     stages: Stages,
 ) -> None:
     if wanted.json:

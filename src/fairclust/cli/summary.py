@@ -4,58 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any
 
 import numpy as np
 
 from .._audit.audit import AuditReport, AuditReports, sentences, table_cells
 from .._audit.hidden import Hidden
-from ..errors import InvalidInputError
 from .screen import say, show_table, shown
 
 _MOST_ROWS = 40
-
-
-def parse_bins(texts: list[str] | None) -> dict[str, int] | None:
-    """Read ``age=4,income=3`` (the option may be repeated).
-
-    Parameters
-    ----------
-    texts : list of str or None
-        What was typed after each ``--bins``.
-    """
-    if not texts:
-        return None
-    bins: dict[str, int] = {}
-    for part in ",".join(texts).split(","):
-        name, found, number = part.strip().rpartition("=")
-        if not found or not number.strip().isdigit():
-            raise InvalidInputError(f"--bins has {part.strip()!r}, which is not column=number. Write age=4.")
-        bins[name.strip()] = int(number)
-    return bins
-
-
-def parse_target(texts: list[str] | None) -> dict[str, float] | None:
-    """Read ``F=0.5,M=0.5`` (also ``F=50%``; the option may be repeated).
-
-    Parameters
-    ----------
-    texts : list of str or None
-        What was typed after each ``--target``.
-    """
-    if not texts:
-        return None
-    shares: dict[str, float] = {}
-    for part in ",".join(texts).split(","):
-        name, found, share = part.strip().rpartition("=")
-        match = re.fullmatch(r"\s*(\d*\.?\d+(?:[eE][+-]?\d+)?)\s*(%?)\s*", share)
-        if not found or match is None:
-            raise InvalidInputError(f"--target has {part.strip()!r}, which is not group=share. Write F=0.5,M=0.5.")
-        if name in shares:
-            raise InvalidInputError(f"--target names group {name!r} twice.")
-        shares[name.strip()] = float(match[1]) / (100 if match[2] else 1)
-    return shares
 
 
 def show_audits(reports: AuditReports, title: str) -> None:

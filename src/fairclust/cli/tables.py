@@ -11,12 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 import polars
 
 from .._files import atomic
 from ..errors import FairclustError, InvalidInputError
 
+csv.field_size_limit(1 << 24)  # characters in one cell; Python's own limit of 131,072 is met by free text
 _HEAD = 1 << 18  # bytes looked at to learn how a text file is written
 _DELIMITERS = (",", ";", "\t", "|")
 _DELIMITER_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "space": " "}
@@ -34,6 +36,7 @@ _FOREIGN = (
 )
 _POINT = re.compile(r"[+-]?\d+\.\d+")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
+_TEXT = (".csv", ".tsv", ".tab", ".txt")
 _LEADING_ZERO = re.compile(r"[+-]?0\d+")
 
 
@@ -97,9 +100,12 @@ def read_table(
             frame, dialect = polars.read_parquet(path, glob=False), None
         else:
             dialect = _dialect(path, head, delimiter, encoding, decimal)
-            frame = _read_text(path, head, dialect)
-    except (polars.exceptions.PolarsError, UnicodeError, LookupError) as error:
-        raise InvalidInputError(f"{path.name} could not be read as a table: {_first_line(error)}") from error
+            frame = _with_plain_names(_read_text(path, head, dialect), head, dialect)
+    except (csv.Error, polars.exceptions.PolarsError, UnicodeError, LookupError, EOFError, OSError) as error:
+        why = _ragged_line(path, head) or _first_line(error)
+        if 'could not parse `"' in why or isinstance(error, csv.Error):
+            why = f"{why}. Is a quote opened and never closed?"
+        raise InvalidInputError(f"{path.name} could not be read as a table: {why}") from error
     if not frame.width or not frame.height:
         raise InvalidInputError(f"{path.name} has {frame.height} rows below its header. Give a file with data.")
     return Table(path, frame, dialect)
@@ -112,21 +118,56 @@ def write_table(frame: polars.DataFrame, path: Path, like: Dialect | None) -> No
     ----------
     frame : polars.DataFrame
     path : Path
-        Its suffix says the format.
+        Its suffix says the format; text with ``.gz`` behind it is packed.
     like : Dialect or None
         How the input was written; CSV keeps its delimiter and decimal sign.
     """
+    check_writable(path, "--out")
     like = like or Dialect()
     try:
         with atomic(path) as temporary:
             if is_parquet(path):
                 frame.write_parquet(temporary)
                 return
-            separator = "\t" if path.suffix.lower() in (".tsv", ".tab") else like.delimiter
+            separator = "\t" if _text_suffix(path) in (".tsv", ".tab") else like.delimiter
             decimal_comma = like.decimal_comma and separator != ","
-            frame.write_csv(temporary, separator=separator, decimal_comma=decimal_comma)
+            is_packed = path.suffix.lower() == ".gz"
+            with gzip.open(temporary, "wb") if is_packed else temporary.open("wb") as file:
+                target = cast("IO[bytes]", file)
+                # The header by hand: polars does not quote names that need it.
+                target.write(_header(frame.columns, separator).encode())
+                frame.write_csv(target, separator=separator, decimal_comma=decimal_comma, include_header=False)
     except polars.exceptions.PolarsError as error:
         raise FairclustError(f"{path} could not be written: {_first_line(error)}") from error
+
+
+def check_writable(path: Path | None, argument: str) -> None:
+    """Refuse a name whose ending promises a format that is not written.
+
+    Parameters
+    ----------
+    path : Path or None
+        None is always fine.
+    argument : str
+        The option, for messages.
+    """
+    if path is None or is_parquet(path) or _text_suffix(path) in _TEXT:
+        return
+    raise InvalidInputError(
+        f"{argument} {path}: {''.join(path.suffixes[-2:]) or 'a name without an ending'} is not written. "
+        "Use .csv, .tsv (also with .gz behind it) or .parquet."
+    )
+
+
+def _text_suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else suffixes[-1] if suffixes else ""
+
+
+def _header(names: Sequence[str], separator: str) -> str:
+    line = io.StringIO()
+    csv.writer(line, delimiter=separator, lineterminator="\n").writerow(names)
+    return line.getvalue()
 
 
 def is_parquet(path: Path) -> bool:
@@ -244,6 +285,32 @@ def _read_text(path: Path, head: bytes, dialect: Dialect) -> polars.DataFrame:
         if isinstance(source, io.BytesIO):
             source.seek(0)
         return read(None, source)  # a column that looked like numbers is text further down
+
+
+def _with_plain_names(frame: polars.DataFrame, head: bytes, dialect: Dialect) -> polars.DataFrame:
+    """Name columns as the header does: polars leaves doubled quotes in quoted names as they are."""
+    text = codecs.getincrementaldecoder(dialect.encoding)(errors="replace").decode(head)
+    names = next(csv.reader(io.StringIO(text), delimiter=dialect.delimiter), [])
+    if len(names) == frame.width and len(set(names)) == len(names) and "" not in names:
+        frame.columns = names
+    return frame
+
+
+def _ragged_line(path: Path, head: bytes) -> str:
+    """Name the first line with another number of cells than the header, if that is what is wrong."""
+    if head.startswith(b"PAR1"):
+        return ""
+    try:
+        dialect = _dialect(path, head, None, None, None)
+        text = codecs.getincrementaldecoder(dialect.encoding)(errors="replace").decode(head)
+        rows = csv.reader(io.StringIO(text), delimiter=dialect.delimiter)
+        width = len(next(rows, []))
+        for row in rows:
+            if row and len(row) > width:
+                return f"line {rows.line_num} has {len(row)} cells, but the header has {width}."
+    except (csv.Error, InvalidInputError):
+        pass
+    return ""
 
 
 def _codes_with_zeros(head: bytes, dialect: Dialect) -> list[str]:

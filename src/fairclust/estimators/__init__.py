@@ -3,6 +3,7 @@
 from ._kmeans import FairKMeans
 from ._kmedian import FairKMedian
 from ._ncut import FairNCut
+from ._plain import N_SEEDS, PlainBaseline, plain_baseline
 from ._saving import load, restored
 
-__all__ = ["FairKMeans", "FairKMedian", "FairNCut", "load", "restored"]
+__all__ = ["N_SEEDS", "FairKMeans", "FairKMedian", "FairNCut", "PlainBaseline", "load", "plain_baseline", "restored"]

@@ -10,6 +10,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks as checks
+from .._audit.moves import Moves, compare_encoded
 from .._fit.path import PathStart
 from .._fit.polish import Polishable, polish
 from .._fit.problem import Problem, WeightedFit
@@ -25,6 +26,7 @@ from ..errors import ClusterSizeWarning, EmptyClusterWarning, FairnessGoalMissed
 from ..scaling import as_blocks
 from ._arguments import Arguments
 from ._machine import one_blas_thread
+from ._plain import N_SEEDS, plain_baseline
 from ._saving import Savable
 
 _LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them
@@ -78,6 +80,40 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         """How sensitive columns became groups: names, targets, and the cells of other people by ``encode``."""
         check_is_fitted(self)
         return self._attributes
+
+    def compare_to_plain(
+        self, X: Any, *, sensitive_features: Any, sample_weight: Any = None, n_seeds: int = N_SEEDS
+    ) -> Moves:
+        """Cluster the same rows without fairness, and tell what fairness cost and who was moved.
+
+        Plain clusters are fitted from several seeds, each with as many starts as the fair fit, and from the fair
+        clusters themselves; the best is the baseline, so that the cost is never below 0.
+
+        Parameters
+        ----------
+        X, sensitive_features, sample_weight
+            What the estimator was fitted to, in memory.
+        n_seeds : int, default=5
+            Seeds of the plain fits.
+
+        Returns
+        -------
+        moves : Moves
+            Also kept as ``moves_``; ``plain_`` is the baseline, with ``cost_of_fairness`` and ``cost_range``.
+        """
+        check_is_fitted(self)
+        if as_blocks(X, self.n_clusters) is not None:
+            raise InvalidInputError("compare_to_plain needs X in memory. Pass an array and fit to it.")
+        self.plain_ = plain_baseline(self, X, sample_weight=sample_weight, n_seeds=n_seeds)
+        people = Population(self._attributes, self._attributes.encode(sensitive_features))
+        self.moves_: Moves = compare_encoded(
+            np.asarray(self.plain_.model.labels_),
+            np.asarray(self.labels_),
+            people,
+            X=None if getattr(self, "affinity", None) == "precomputed" else X,
+            sample_weight=None if sample_weight is None else np.asarray(sample_weight, dtype=float),
+        )
+        return self.moves_
 
     def path_start(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> PathStart:
         """What :func:`fairclust.fairness_path` begins with: the problem, and the best plain clustering.

@@ -49,7 +49,7 @@ def composition_chart(rows: Rows, clusters: Sequence[str], groups: Sequence[str]
         .mark_bar(height={"band": 0.8})
         .encode(
             y=alt.Y("cluster:N", sort=list(clusters), title=None, axis=alt.Axis(labelLimit=180)),
-            x=alt.X("start:Q", title="share of the cluster", scale=scale, axis=alt.Axis(format="%")),
+            x=alt.X("start:Q", title="share of the cluster", scale=scale, axis=alt.Axis(format=".0%")),
             x2="end:Q",
             color=_colors(alt, "group", groups, _GROUP_COLORS),
             tooltip=[
@@ -89,6 +89,27 @@ def cost_chart(rows: Rows) -> Any:
     bars = base.mark_bar(color="#7f9fc9", height={"band": 0.7})
     labels = base.mark_text(align="right", dx=-6, color="#101418").encode(text=alt.Text("shown:N"))
     return finish((bars + labels).properties(width="container", height=34 * len(rows)), "The clustering objective.")
+
+
+def moved_chart(rows: Rows) -> Any:
+    """Draw the share of each group that changed cluster: ``group``, ``share``, ``shown`` and ``count`` (text)."""
+    alt = altair()
+    largest = max([0.05, *(float(row["share"]) for row in rows)])
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        y=alt.Y("group:N", sort=[row["group"] for row in rows], title=None, axis=alt.Axis(labelLimit=200)),
+        x=alt.X(
+            "share:Q",
+            title="share that changed cluster",
+            scale=alt.Scale(domain=[0, min(1.0, 1.15 * largest)]),
+            axis=alt.Axis(format=".0%", tickCount=6),
+        ),
+        tooltip=[alt.Tooltip("group:N"), alt.Tooltip("count:N", title="changed cluster")],
+    )
+    bars = base.mark_bar(color="#7f9fc9", height={"band": 0.7})
+    labels = base.mark_text(align="left", dx=4, color="currentColor").encode(text=alt.Text("shown:N"))
+    return finish(
+        (bars + labels).properties(width="container", height=26 * len(rows)), "Who changed cluster, by group."
+    )
 
 
 def features_chart(rows: Rows, clusters: Sequence[str], features: Sequence[str], largest: float) -> Any:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._audit.hidden import Hidden
+from .._audit.along_path import is_hidden_at
 from .._people.attributes import Population
 from .._typing import AnyArray
 from ..errors import InvalidInputError
-from ..metrics import Composition
 from . import _charts as charts
 from . import _sections as sections
 from ._model import as_features, name_features, shapes_of
@@ -56,6 +55,7 @@ def path_report(
     remarks: Sequence[str] = (),
     settings: dict[str, Any] | None = None,
     command: str | None = None,
+    config: str | None = None,
 ) -> Page:
     """Show a whole fairness path in one HTML file in which a point of it can be chosen.
 
@@ -84,8 +84,8 @@ def path_report(
         What was done to the data before.
     settings : dict or None
         Settings of the fits, for the section on how to repeat them.
-    command : str or None
-        The command that was typed.
+    command, config : str or None
+        The command that was typed, and the TOML that repeats it.
 
     Returns
     -------
@@ -139,12 +139,14 @@ def path_report(
         figure("tradeoff", "Each point is one clustering. Left is fairer, down is tighter; the circle is the choice."),
         "<h2>Who is in each cluster</h2>",
         figure("composition", f"Dashed lines: where the groups meet if every share is as wanted.{text(others)}"),
-        '<details open><summary>The numbers</summary><div class="scroll"><table class="numbers"><thead id="head">'
+        '<details open><summary>The numbers</summary><div class="scroll" tabindex="0" '
+        'role="region" aria-label="Shares of the groups in every cluster"><table class="numbers"><caption>Shares of '
+        'the groups in every cluster, at the chosen point</caption><thead id="head">'
         '</thead><tbody id="rows"></tbody></table></div></details>',
         f'<p>{download} <button type="button" id="save-shares">Download these numbers (CSV)</button></p>',
         cloud,
         "<h2>Which fairness is meant</h2>" + sections.NOTION,
-        "<h2>How to repeat it</h2>" + sections.settings_section(settings or {}, remarks, command),
+        "<h2>How to repeat it</h2>" + sections.settings_section(settings or {}, remarks, command, config),
         "<p class='soft'>This file stands alone and loads nothing from the network. It holds no raw rows.</p>",
     ]
     script = (Path(__file__).parent / "explorer.js").read_text(encoding="utf-8")
@@ -157,34 +159,13 @@ def _points_to_show(path: Any, suppress_below: float | None) -> list[int]:
     for i in range(len(path)):
         if shown and np.array_equal(path.labels[i], path.labels[shown[-1]]):
             continue
-        if not any(Hidden.of(table, suppress_below).any for table in _tables(path, i)):
+        if not is_hidden_at(path, i, suppress_below):
             shown.append(i)
     if not shown:
         raise InvalidInputError(
             f"suppress_below={suppress_below:g} hides every point of the path. Use fewer clusters, or a smaller limit."
         )
     return shown
-
-
-def _tables(path: Any, i: int) -> list[Composition]:
-    """The counts of each attribute at one point of the path."""
-    keep = path.sizes[i] > 0
-    counts = (path.proportions[i] * path.sizes[i][:, None])[keep]
-    target = path.target_proportions if path.target_proportions.ndim == 1 else path.target_proportions[keep]
-    tables = []
-    for attribute in dict.fromkeys(path.group_attributes.tolist()):
-        own = path.group_attributes == attribute
-        tables.append(
-            Composition(
-                np.flatnonzero(keep),
-                path.group_names[own],
-                counts[:, own],
-                target[..., own],
-                attribute,
-                path.sizes[i][keep],
-            )
-        )
-    return tables
 
 
 def _attribute_to_draw(path: Any) -> tuple[str, list[int]]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .._audit.audit import AuditReport, AuditReports, audit_encoded
+from .._audit.audit import AuditReport, AuditReports, audit_encoded, sentences
 from .._audit.hidden import Hidden
+from .._audit.moves import Moves, compare_encoded
 from .._people.attributes import Population
 from .._people.columns import read_columns
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
+from ..estimators import PlainBaseline
 from . import _charts as charts
 from . import _sections as sections
+from ._moves import moves_section
 from ._page import Page, build_page, figure, name, short_names, table, text
 
 
@@ -23,7 +27,9 @@ def model_report(
     X: Any = None,
     sensitive_features: Any = None,
     *,
-    plain: Any = None,
+    baseline: PlainBaseline | None = None,
+    moves: Moves | None = None,
+    sample_weight: Any = None,
     feature_names: Sequence[str] | None = None,
     units: tuple[FloatArray, FloatArray] | None = None,
     title: str = "Fair clustering report",
@@ -31,6 +37,7 @@ def model_report(
     example_rows: int = 0,
     remarks: Sequence[str] = (),
     command: str | None = None,
+    config: str | None = None,
 ) -> Page:
     """Tell in one HTML file what a fitted model found, how fair it is and what that cost.
 
@@ -44,8 +51,13 @@ def model_report(
         What the model was fitted to. None: no features and no picture of the points.
     sensitive_features : array-like of shape (n_samples,)
         The groups it was fitted with.
-    plain : fitted estimator or None, default=None
-        The same clustering without fairness (``fairness_weight=0``), to tell what fairness cost.
+    baseline : PlainBaseline or None, default=None
+        The same clustering without fairness, to tell what fairness cost. None: the model's ``plain_``, if
+        ``model.compare_to_plain`` was called.
+    moves : Moves or None, default=None
+        Who was moved. None: the model's ``moves_``, or found out from the baseline.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        The weights that the model was fitted with.
     feature_names : sequence of str or None, default=None
         Names of the columns of X. None: the model's, or x0, x1, …
     units : (means, stds) or None, default=None
@@ -58,8 +70,8 @@ def model_report(
         How many rows nearest to each cluster's mean are shown, with their feature values. 0: no raw row is in the file.
     remarks : sequence of str
         What was done to the data before, for the section on how to repeat the run.
-    command : str or None
-        The command that was typed.
+    command, config : str or None
+        The command that was typed, and the TOML that repeats it.
 
     Returns
     -------
@@ -84,15 +96,19 @@ def model_report(
     if sensitive_features is None:
         raise InvalidInputError("model_report needs sensitive_features: the groups that the model was fitted with.")
     people = encoded_people(model, sensitive_features)
-    reports = audit_encoded(model.labels_, people, suppress_below=suppress_below)
-    beside = None if plain is None else audit_encoded(plain.labels_, people, suppress_below=suppress_below)
+    baseline = getattr(model, "plain_", None) if baseline is None else baseline
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    counting: dict[str, Any] = {"sample_weight": weights, "suppress_below": suppress_below}
+    reports = audit_encoded(model.labels_, people, **counting)
+    beside = None if baseline is None else audit_encoded(baseline.model.labels_, people, **counting)
     report = next(iter(reports.values()))  # for what is the same in all: sizes and names of the clusters
     X = as_features(X, len(people.cells.codes))
     names = name_features(model, X, feature_names)
     is_hidden = _is_hidden(reports)
     specs: dict[str, dict[str, Any]] = {}
 
-    body = [f"<h1>{text(title)}</h1>", _headline(model, reports, plain, is_hidden)]
+    moves = _moves(model, people, baseline, moves, X, counting)
+    body = [f"<h1>{text(title)}</h1>", sections.headline(reports, is_hidden, _figures(model, baseline, moves))]
     if not model.fairness_goal_met_:
         body.append(_goal_missed(model, is_hidden))
     body.append("<h2>Which fairness is meant</h2>" + sections.NOTION)
@@ -101,10 +117,14 @@ def model_report(
         number = "composition" if i == 0 else f"composition-{i}"
         place, specs[number] = sections.composition_figure(one, number)
         heading = "" if len(reports) == 1 else f"<h3>{name(attribute)}</h3>"
-        body.append(heading + place)
+        *said, _ = sentences(one, Hidden.of(one.composition, suppress_below))  # the notion stands above
+        body.append(heading + place + sections.listed_sentences(said))
         body.append(f"<details open><summary>The numbers</summary>{sections.composition_table(one)}</details>")
-    if plain is not None and beside is not None:
-        body.append("<h2>What fairness cost</h2>" + _cost(model, plain, reports, beside, is_hidden, specs))
+        body.append(sections.error_in_shares(one, _goal(model)))
+    if baseline is not None and beside is not None:
+        body.append("<h2>What fairness cost</h2>" + _cost(model, baseline, reports, beside, is_hidden, specs))
+    if moves is not None:
+        body.append("<h2>Who was moved</h2>" + moves_section(moves, specs))
     if X is not None:
         place, chart = sections.feature_section(report, model.labels_, X, names, units)
         body.append("<h2>What makes each cluster different</h2>" + place)
@@ -119,8 +139,8 @@ def model_report(
     body.append("<h2>How the fit went</h2>" + _convergence(model, specs))
     settings = {key: value for key, value in model.get_params().items() if key not in ("init", "verbose")}
     settings |= {"fairness_weight (used)": float(model.fairness_weight_), "estimator": type(model).__name__}
-    body.append("<h2>How to repeat it</h2>" + sections.settings_section(settings, remarks, command))
-    body.append(_privacy(suppress_below, example_rows))
+    body.append("<h2>How to repeat it</h2>" + sections.settings_section(settings, remarks, command, config))
+    body.append(sections.privacy(suppress_below, has_rows=bool(example_rows)))
     return build_page(title, "\n".join(body), specs)
 
 
@@ -138,31 +158,6 @@ def _is_hidden(reports: AuditReports) -> bool:
     return any(Hidden.of(report.composition, report.suppress_below).any for report in reports.values())
 
 
-def _headline(model: Any, reports: AuditReports, plain: Any, is_hidden: bool) -> str:
-    report = next(iter(reports.values()))
-    n_clusters, n_groups = len(report.cluster_names), sum(len(one.group_names) for one in reports.values())
-    furthest = max(float(np.abs(one.deviations).max()) for one in reports.values())
-    lead = (
-        f"{report.n_samples:,} rows in {n_clusters} clusters and {n_groups} groups."
-        if is_hidden
-        else f"{report.n_samples:,} rows in {n_clusters} clusters. In no cluster is a group's share more than "
-        f"{100 * furthest:.1f} percentage points from the wanted one."
-    )
-    tiles = [(f"{n_clusters}", "clusters"), (f"{n_groups}", "groups")]
-    if not is_hidden:
-        tiles.append((f"{reports.max_fairness_error:.4f}", "fairness error of the worst cluster (0 is exact)"))
-        if len(reports) > 1:
-            tiles.append((f"{len(reports)}", "sensitive attributes"))
-        elif n_groups > 1:
-            tiles.append(
-                (f"{report.balance:.3f}", f"balance of the worst cluster ({report.data_balance:.3f} in all data)")
-            )
-    if plain is not None and plain.objective_ > 0:
-        tiles.append((f"{100 * (model.objective_ / plain.objective_ - 1):+.1f} %", "cost of fairness (objective)"))
-    boxes = "".join(f'<div class="tile"><b>{text(number)}</b><span>{text(what)}</span></div>' for number, what in tiles)
-    return f'<p class="lead">{text(lead)}</p><div class="tiles">{boxes}</div>'
-
-
 def _goal_missed(model: Any, is_hidden: bool) -> str:
     reached = "" if is_hidden else f": the worst cluster is at {model.max_fairness_error_:.4g}"
     return (
@@ -171,21 +166,57 @@ def _goal_missed(model: Any, is_hidden: bool) -> str:
     )
 
 
+def _goal(model: Any) -> float | None:
+    """The goal on the error, if that is what was asked for."""
+    others = (model.min_balance, model.max_cost_increase, model.bounds)
+    is_goal = model.fairness_weight == "auto" and all(other is None for other in others)
+    return float(model.max_fairness_error) if is_goal and model.max_fairness_error > 0 else None
+
+
+def _moves(
+    model: Any,
+    people: Population,
+    baseline: PlainBaseline | None,
+    moves: Moves | None,
+    X: FloatArray | None,
+    counting: dict[str, Any],
+) -> Moves | None:
+    """Who was moved: as given, or against the baseline, with what must be hidden on this page."""
+    if moves is None and baseline is not None:
+        return compare_encoded(baseline.model.labels_, model.labels_, people, X=X, **counting)
+    return None if moves is None else replace(moves, suppress_below=counting["suppress_below"])
+
+
+def _figures(model: Any, baseline: PlainBaseline | None, moves: Moves | None) -> list[tuple[str, str]]:
+    """Figures to remember beside those of the make-up."""
+    found = []
+    if baseline is not None and np.isfinite(baseline.cost_of_fairness):
+        found.append((f"{100 * baseline.cost_of_fairness:+.1f} %", "cost of fairness (objective)"))
+    if moves is not None and moves.suppress_below is None:
+        found.append((f"{100 * moves.share_moved:.1f} %", "of all people changed cluster"))
+    gap = getattr(model, "assignment_gap_", None)
+    if gap is not None and np.isfinite(gap):
+        found.append(
+            (f"{100 * gap:.2g} %", "at most above the cheapest possible labels for these centres and this goal")
+        )
+    return found
+
+
 def _cost(
     model: Any,
-    plain: Any,
+    baseline: PlainBaseline,
     reports: AuditReports,
     besides: AuditReports,
     is_hidden: bool,
     specs: dict[str, dict[str, Any]],
 ) -> str:
     rows = [
-        {"what": what, "value": float(fit.objective_), "shown": f"{fit.objective_:.6g}"}
-        for what, fit in (("without fairness", plain), ("with fairness", model))
+        {"what": what, "value": value, "shown": f"{value:.6g}"}
+        for what, value in (("without fairness", baseline.objective), ("with fairness", baseline.fair_objective))
     ]
     specs["cost"] = charts.cost_chart(rows)
-    rise = f"{100 * (model.objective_ / plain.objective_ - 1):+.2f} %" if plain.objective_ > 0 else "–"
-    lines = [["clustering objective", f"{plain.objective_:.6g}", f"{model.objective_:.6g}", rise]]
+    rise, unlucky = (f"{100 * cost:+.2f} %" if np.isfinite(cost) else "–" for cost in baseline.cost_range)
+    lines = [["clustering objective", f"{baseline.objective:.6g}", f"{baseline.fair_objective:.6g}", rise]]
     if not is_hidden and not _is_hidden(besides):
         for attribute, report in reports.items():
             beside, of = besides[attribute], "" if len(reports) == 1 else f"{name(attribute)}: "
@@ -193,11 +224,22 @@ def _cost(
             lines.append([f"{of}fairness error, worst cluster", *worst])
             lines.append([f"{of}fairness error, sum", *_pair(beside.fairness_error, report.fairness_error)])
             lines.append([f"{of}balance, worst cluster", *_pair(beside.balance, report.balance)])
+    seeds = baseline.objectives
     words = (
         "<p>The same rows were also clustered without regard to groups. The objective measures how loose the clusters "
-        "are (lower is tighter); what it rises by is the price of representation.</p>"
+        "are (lower is tighter); what it rises by is the price of representation. Plain clustering was started from "
+        f"{len(seeds)} seeds and from the fair clusters, and the best is the baseline. The seeds alone "
+        f"gave {seeds.min():.6g} to {seeds.max():.6g}: against the unluckiest of them the price would be "
+        f"{text(unlucky)}.</p>"
     )
-    return words + figure("cost") + table(["", "without fairness", "with fairness", "change"], lines)
+    gap = getattr(model, "assignment_gap_", None)
+    if gap is not None and np.isfinite(gap):
+        words += (
+            f"<p>The fair labels are within {100 * gap:.2g} % of the cheapest possible for these centres and this "
+            f"goal: no assignment that meets it costs less than {getattr(model, 'lower_bound_', float('nan')):.6g}.</p>"
+        )
+    head = ["score", "without fairness", "with fairness", "change"]
+    return words + figure("cost", "The objective.") + table(head, lines, caption="Scores without and with fairness")
 
 
 def _pair(before: float, after: float) -> list[str]:
@@ -259,7 +301,8 @@ def _examples(
         for row in rows[np.argsort(distance, kind="stable")[:n_rows]]:
             lines.append([name(shown), str(row), *(f"{value:.5g}" for value in X[row] * scale + back)])
     head = ["cluster", "row", *(name(feature) for feature in names)]
-    return "<h2>Rows nearest to the clusters' means</h2>" + table(head, lines)
+    caption = "Rows nearest to the clusters' means"
+    return f"<h2>{caption}</h2>" + table(head, lines, caption=caption)
 
 
 def _convergence(model: Any, specs: dict[str, dict[str, Any]]) -> str:
@@ -273,16 +316,6 @@ def _convergence(model: Any, specs: dict[str, dict[str, Any]]) -> str:
     rows = [{"x": i, "y": energy} for i, energy in enumerate(history.tolist(), start=1)]
     specs["convergence"] = charts.line_chart(rows, "outer iteration", "energy")
     return words + figure("convergence", "Energy: the objective plus the weighted fairness errors. It never rises.")
-
-
-def _privacy(suppress_below: float | None, example_rows: int) -> str:
-    rows = "It holds raw rows, as asked." if example_rows else "It holds no raw rows."
-    hidden = (
-        f"Counts below {suppress_below:g} and what would give them away are hidden."
-        if suppress_below is not None
-        else "All counts are shown; small ones can be hidden (--suppress-below 5)."
-    )
-    return f"<p class='soft'>This file stands alone and loads nothing from the network. {rows} {text(hidden)}</p>"
 
 
 def as_features(X: Any, n_rows: int) -> FloatArray | None:

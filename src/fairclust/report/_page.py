@@ -114,7 +114,7 @@ def build_page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<link rel="icon" href="data:,">',
         f"<title>{text(title)}</title><style>{css}</style></head><body>",
-        body,
+        f"<main>{body}</main>",
         f'<script type="application/json" id="charts">{as_json(charts)}</script>',
         f'<script type="application/json" id="data">{as_json(data or {})}</script>',
         f"<script>{_charting_library()}</script>",
@@ -158,9 +158,17 @@ def as_json(value: Any) -> str:
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, classes: Sequence[str] | None = None, kind: str = "numbers"
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    caption: str,
+    classes: Sequence[str] | None = None,
+    kind: str = "numbers",
 ) -> str:
-    """Build a table of "numbers" or "words"; cells are HTML that is escaped already, the first heads its row."""
+    """Build a table of "numbers" or "words"; cells are HTML that is escaped already, the first heads its row.
+
+    The caption, plain text, is for those who do not see the heading above.
+    """
     head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
     classes = classes or [""] * len(rows)
     lines = []
@@ -168,8 +176,9 @@ def table(
         cells = "".join(f"<td>{cell}</td>" for cell in row[1:])
         opening = f'<tr class="{emphasis}">' if emphasis else "<tr>"
         lines.append(f'{opening}<th scope="row">{row[0]}</th>{cells}</tr>')
-    inside = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll"><table class="{kind}">{inside}</table></div>'
+    inside = f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    place = f'class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"'
+    return f'<div {place}><table class="{kind}">{inside}</table></div>'
 
 
 def figure(chart_id: str, caption: str = "") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from .. import __version__
-from .._audit.audit import AuditReport, table_cells
+from .._audit.audit import AuditReport, AuditReports, table_cells
+from .._audit.epsilon import describe_error, one_person_more
 from .._audit.hidden import Hidden
 from .._typing import AnyArray, FloatArray
 from . import _charts as charts
@@ -22,6 +23,7 @@ MOST_POINTS = 5_000
 _MOST_BARS = 60
 _MOST_PARTS = 12
 _MOST_FEATURES = 20
+_GROUPS_PER_TABLE = 8  # as many columns as fit on a page of paper
 _TELLING = 0.3  # standard deviations from the average that are worth a word
 
 NOTION = """
@@ -87,17 +89,105 @@ def cluster_labels(report: AuditReport) -> list[str]:
 
 
 def composition_table(report: AuditReport) -> str:
-    """Give the counts and shares of every cluster, with small counts hidden."""
+    """Give the counts and shares of every cluster, with small counts hidden; many groups in several tables."""
     hidden = Hidden.of(report.composition, report.suppress_below)
     header, *rows = table_cells(report.composition, hidden)
     worst = -1
     if not hidden.rows.any() and np.abs(report.deviations).max() > 1e-9:
         worst = int(report.fairness_errors.argmax())
-    n_clusters = len(report.cluster_names)
+    n_clusters, n_groups = len(report.cluster_names), len(report.group_names)
     classes = ["worst" if k == worst else "" for k in range(n_clusters)]
-    cells = [[name(cell) if i == 0 else text(cell) for i, cell in enumerate(row)] for row in rows]
-    heads = [name(cell) for cell in header]
-    return table(heads, cells, classes=[*classes, "all", *[""] * (len(rows) - n_clusters - 1)])
+    classes = [*classes, "all", *[""] * (len(rows) - n_clusters - 1)]
+    tables = []
+    for first in range(0, n_groups, _GROUPS_PER_TABLE):
+        columns = [0, 1, *range(2 + first, 2 + min(first + _GROUPS_PER_TABLE, n_groups))]
+        if first + _GROUPS_PER_TABLE >= n_groups:
+            columns += [2 + n_groups, 3 + n_groups]
+        cells = [[name(row[i]) if i == 0 else _stacked(row[i]) for i in columns] for row in rows]
+        heads = [name(header[i]) for i in columns]
+        which = (
+            f", groups {first + 1} to {min(first + _GROUPS_PER_TABLE, n_groups)}"
+            if n_groups > _GROUPS_PER_TABLE
+            else ""
+        )
+        caption = f"Counts and shares of the groups in every cluster{which}"
+        tables.append(table(heads, cells, classes=classes, caption=caption))
+    return "".join(tables)
+
+
+def _stacked(cell: str) -> str:
+    """A count with its share below it, so that tables of many groups stay narrow."""
+    count, found, share = cell.partition(" (")
+    return f"{text(count)}<br><small>{text(share.removesuffix(')'))}</small>" if found else text(cell)
+
+
+def listed_sentences(said: Sequence[str]) -> str:
+    """Sentences as a list."""
+    return f"<ul>{''.join(f'<li>{text(sentence)}</li>' for sentence in said)}</ul>"
+
+
+def error_in_shares(report: AuditReport, goal: float | None) -> str:
+    """Say what the goal (or the error of the worst cluster) means in shares, and what one person weighs."""
+    table_ = report.composition
+    hidden = Hidden.of(table_, report.suppress_below)
+    if hidden.any or table_.target.ndim == 2 or table_.everyone is not None or len(table_.group_names) < 2:
+        return ""
+    error = report.max_fairness_error if goal is None else goal
+    if not 0 < error < 10:
+        return ""
+    described = describe_error(error, dict(zip(short_names(table_.group_names.tolist()), table_.target, strict=True)))
+    what = "The error of the worst cluster," if goal is None else "A fairness error of"
+    named = sorted(zip(described.target, described.sentences(), strict=True), key=lambda one: -one[0])[:_MOST_PARTS]
+    smallest = int(np.argmin(table_.sizes))
+    person = (
+        ""
+        if report.is_weighted
+        else (
+            f" In the smallest cluster ({table_.sizes[smallest]:.0f} people) one person more or fewer changes the "
+            f"error by up to {one_person_more(table_.counts[smallest], table_.target):.2g}."
+        )
+    )
+    items = listed_sentences([sentence for _, sentence in named])
+    return (
+        f"<details><summary>What this error means in shares</summary><p>{text(what)} {error:.2g}, allows one group at "
+        f"a time these shares, while the others keep their proportions:</p>{items}<p>{text(person)}</p></details>"
+    )
+
+
+def headline(reports: AuditReports, is_hidden: bool, more: Sequence[tuple[str, str]] = ()) -> str:
+    """The first sentence, and the figures to remember; ``more`` are figures of the page's own."""
+    report = next(iter(reports.values()))
+    n_clusters, n_groups = len(report.cluster_names), sum(len(one.group_names) for one in reports.values())
+    furthest = max(float(np.abs(one.deviations).max()) for one in reports.values())
+    lead = (
+        f"{report.n_samples:,} rows in {n_clusters} clusters and {n_groups} groups."
+        if is_hidden
+        else f"{report.n_samples:,} rows in {n_clusters} clusters. In no cluster is a group's share more than "
+        f"{100 * furthest:.1f} percentage points from the wanted one."
+    )
+    tiles = [(f"{n_clusters}", "clusters"), (f"{n_groups}", "groups")]
+    if not is_hidden:
+        tiles.append((f"{reports.max_fairness_error:.4f}", "fairness error of the worst cluster (0 is exact)"))
+        if len(reports) > 1:
+            tiles.append((f"{len(reports)}", "sensitive attributes"))
+        elif n_groups > 1:
+            tiles.append(
+                (f"{report.balance:.3f}", f"balance of the worst cluster ({report.data_balance:.3f} in all data)")
+            )
+    tiles += more
+    boxes = "".join(f'<div class="tile"><b>{text(number)}</b><span>{text(what)}</span></div>' for number, what in tiles)
+    return f'<p class="lead">{text(lead)}</p><div class="tiles">{boxes}</div>'
+
+
+def privacy(suppress_below: float | None, *, has_rows: bool) -> str:
+    """The last words: what the file holds and what it hides."""
+    rows = "It holds raw rows, as asked." if has_rows else "It holds no raw rows."
+    hidden = (
+        f"Counts below {suppress_below:g} and what would give them away are hidden."
+        if suppress_below is not None
+        else "All counts are shown; small ones can be hidden (--suppress-below 5)."
+    )
+    return f"<p class='soft'>This file stands alone and loads nothing from the network. {rows} {text(hidden)}</p>"
 
 
 def feature_section(
@@ -113,7 +203,9 @@ def feature_section(
     z = np.divide(means - center, spread, out=np.zeros_like(means), where=spread > 0)
     back, scale = units if units is not None else (np.zeros(len(center)), np.ones(len(center)))
     raw, raw_center = means * scale + back, center * scale + back
-    raw_center[np.abs(raw_center) < 1e-9 * spread * scale] = 0.0  # a rounding is no number to show
+    rounding = 1e-7 * (np.abs(back) + spread * scale)  # what is left of a 0 that was standardised is no number to show
+    raw[np.abs(raw) < rounding], raw_center[np.abs(raw_center) < rounding] = 0.0, 0.0
+    show = [_percent if is_share else number for is_share in _are_shares(X, back, scale)]
     names = short_names(feature_names)
     limit = report.suppress_below
     shown = [k for k in range(len(means)) if limit is None or report.sizes[k] >= limit]
@@ -124,14 +216,19 @@ def feature_section(
             "cluster": clusters[k],
             "feature": names[m],
             "difference": round(float(z[k, m]), 3),
-            "shown": number(raw[k, m]),
+            "shown": show[m](float(raw[k, m])),
         }
         for k in shown[:_MOST_BARS]
         for m in strongest
     ]
-    lines = [[name(clusters[k]), _described(z[k], raw[k], raw_center, names)] for k in shown]
+    lines = [[name(clusters[k]), _described(z[k], raw[k], raw_center, names, show)] for k in shown]
     body = (
-        table(["cluster", "what makes it different (its mean against the mean of all)"], lines, kind="words")
+        table(
+            ["cluster", "what makes it different (its mean against the mean of all)"],
+            lines,
+            kind="words",
+            caption="What makes each cluster different",
+        )
         if lines
         else "<p>Every cluster is too small to be described.</p>"
     )
@@ -142,15 +239,31 @@ def feature_section(
     return body, chart
 
 
-def _described(z: FloatArray, raw: FloatArray, overall: FloatArray, names: Sequence[str]) -> str:
+def _described(
+    z: FloatArray, raw: FloatArray, overall: FloatArray, names: Sequence[str], show: Sequence[Callable[[float], str]]
+) -> str:
     order = [int(m) for m in np.argsort(-np.abs(z), kind="stable")[:4] if abs(z[m]) >= _TELLING]
     if not order:
         return "close to the average in every feature"
     parts = [
-        f"{'high' if z[m] > 0 else 'low'} {name(names[m])} ({number(raw[m])} against {number(overall[m])})"
+        f"{'high' if z[m] > 0 else 'low'} {name(names[m])} ({show[m](float(raw[m]))} against "
+        f"{show[m](float(overall[m]))})"
         for m in order
     ]
     return "; ".join(parts)
+
+
+def _are_shares(X: FloatArray, back: FloatArray, scale: FloatArray) -> list[bool]:
+    """Which features are 0 or 1 in every row, in the data's units: their means are shares."""
+    found = []
+    for m in range(X.shape[1]):
+        raw = X[:, m].astype(np.float64) * scale[m] + back[m]
+        found.append(bool((np.minimum(np.abs(raw), np.abs(raw - 1.0)) < 1e-5).all()))
+    return found
+
+
+def _percent(share: float) -> str:
+    return f"{100 * abs(share):.1f} %"
 
 
 def number(value: float) -> str:
@@ -205,16 +318,20 @@ class Projection:
         return f"{sampled}, {how}. Clusters that overlap here may be apart in other directions."
 
 
-def settings_section(settings: Mapping[str, Any], remarks: Sequence[str], command: str | None) -> str:
+def settings_section(
+    settings: Mapping[str, Any], remarks: Sequence[str], command: str | None, config: str | None = None
+) -> str:
     """Tell how to repeat the run: settings, versions, what was done to the data."""
     rows = [[text(key), text(_setting(value))] for key, value in settings.items()]
     versions = [f"fairclust {__version__}", f"Python {platform.python_version()}"]
     versions += [f"{package} {metadata.version(package)}" for package in ("numpy", "scipy", "scikit-learn")]
     said = "".join(f"<li>{text(remark)}</li>" for remark in remarks)
     typed = f"<p>Command:</p><pre>{text(command)}</pre>" if command else ""
+    if config:
+        typed += f"<p>The same as a file, for <code>--config run.toml</code>:</p><pre>{text(config)}</pre>"
     return (
         (f"<ul>{said}</ul>" if said else "")
-        + (table(["setting", "value"], rows, kind="words") if rows else "")
+        + (table(["setting", "value"], rows, kind="words", caption="Settings of the fit") if rows else "")
         + f"<p class='soft'>{text(', '.join(versions))} on {text(platform.system())} {text(platform.machine())}.</p>"
         + typed
     )
