@@ -84,6 +84,13 @@ class Moves:
         The make-up of the clusters by attribute; the clusters before under their new names.
     suppress_below : float or None
         Numbers of people below this, and what would give them away, are not shown in text and HTML.
+
+    Examples
+    --------
+    >>> from fairclust import compare
+    >>> moves = compare([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["F", "M", "F", "M"])
+    >>> moves.n_moved, moves.flows()
+    (1, [('0', '1', 1)])
     """
 
     before: AnyArray

@@ -21,12 +21,13 @@ from .._goals.goals import Bounds, MaxFairnessError, MinBalance
 from .._people.attributes import Attributes, Population
 from .._people.columns import looks_like_groups
 from .._sweep.memory import InMemorySweep
+from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
 from ..errors import ClusterSizeWarning, EmptyClusterWarning, FairnessGoalMissed, InvalidInputError, NoGroupsWarning
 from ..scaling import as_blocks
 from ._arguments import Arguments
 from ._machine import one_blas_thread
-from ._plain import N_SEEDS, plain_baseline
+from ._plain import N_SEEDS, as_points, plain_baseline
 from ._saving import Savable
 
 _LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them
@@ -104,13 +105,14 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         check_is_fitted(self)
         if as_blocks(X, self.n_clusters) is not None:
             raise InvalidInputError("compare_to_plain needs X in memory. Pass an array and fit to it.")
-        self.plain_ = plain_baseline(self, X, sample_weight=sample_weight, n_seeds=n_seeds)
-        people = Population(self._attributes, self._attributes.encode(sensitive_features))
+        beside = apart(X, sensitive_features, getattr(self, "_sensitive_columns", ()))
+        self.plain_ = plain_baseline(self, beside.X, sample_weight=sample_weight, n_seeds=n_seeds)
+        people = Population(self._attributes, self._attributes.encode(beside.sensitive_features))
         self.moves_: Moves = compare_encoded(
             np.asarray(self.plain_.model.labels_),
             np.asarray(self.labels_),
             people,
-            X=None if getattr(self, "affinity", None) == "precomputed" else X,
+            X=None if getattr(self, "affinity", None) == "precomputed" else as_points(beside.X),
             sample_weight=None if sample_weight is None else np.asarray(sample_weight, dtype=float),
         )
         return self.moves_

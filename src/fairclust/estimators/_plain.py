@@ -127,11 +127,8 @@ def _fair_start(model: Any, X: Any, sample_weight: Any) -> AnyArray | None:
         return labels
     if model.cluster_centers_.ndim != 2 or hasattr(model, "medoid_indices_"):
         return np.asarray(model.cluster_centers_)
-    try:
-        rows = np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
-        return np.asarray(model.cluster_centers_)
-    if rows.ndim != 2 or rows.shape != (len(labels), model.cluster_centers_.shape[1]):
+    rows = as_points(X)
+    if rows is None or rows.shape != (len(labels), model.cluster_centers_.shape[1]):
         return np.asarray(model.cluster_centers_)
     weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     mass = np.bincount(labels, weights=weights, minlength=model.n_clusters)
@@ -139,3 +136,14 @@ def _fair_start(model: Any, X: Any, sample_weight: Any) -> AnyArray | None:
         return None
     means = np.stack([np.average(rows[labels == k], axis=0, weights=weights[labels == k]) for k in range(len(mass))])
     return means.astype(model.cluster_centers_.dtype)
+
+
+def as_points(X: Any) -> FloatArray | None:
+    """X as numbers that distances can be taken of; None where it holds categories or gaps, or is sparse."""
+    if hasattr(X, "tocsr"):
+        return None
+    try:
+        rows = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return rows if rows.ndim == 2 and np.isfinite(rows).all() else None
