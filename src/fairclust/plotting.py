@@ -18,7 +18,7 @@ __all__ = ["CompositionDisplay", "ConvergenceDisplay", "TradeoffDisplay"]
 _GROUP_COLORS = ("#66a61e", "#8e7cc3", "#e6ab02", "#1b9e97", "#e7298a", "#a6761d", "#7fb2e5", "#d95f02", "#b3b3b3")
 _LINE = "#0072b2"
 _CHOSEN = "#d55e00"
-_LONGEST_NAME = 30
+_LONGEST_NAME = 30  # letters of a name in a legend or on an axis
 
 
 class TradeoffDisplay:

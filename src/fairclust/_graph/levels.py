@@ -18,7 +18,7 @@ from .._typing import FloatArray, IntArray
 from ..graphs import Graph, from_arrays
 
 _SLOWEST_SHRINKING = 0.95  # a level that keeps more of its nodes than this is the last
-_MOST_PASSES = 20
+_MOST_PASSES = 20  # over the nodes; they stop as soon as one gains too little
 _LEAST_GAIN = 1e-4  # of the energy, in one pass: cycles come back for less
 _SHUFFLED_TO_THE_LAST = 1 << 16  # nodes; of more, runs are shuffled, so that memory is read in order
 _RUN = 64  # nodes

@@ -17,7 +17,7 @@ from .centers import SQUARED_EUCLIDEAN
 if TYPE_CHECKING:
     from .._fit.polish import Penalty
 
-_ROWS = 1 << 16
+_ROWS = 1 << 16  # in float64 at a time, for passes in NumPy: 13 MB with 25 features
 
 
 class KMeansObjective:

@@ -20,8 +20,8 @@ from .bins import to_numbers
 from .columns import Columns, as_columns, factorize, find_missing, listed, named_rows
 from .targets import target_of_attribute
 
-IGNORED = -1
-UNKNOWN = -2
+IGNORED = -1  # code of a person who does not count in a column
+UNKNOWN = -2  # code of a group that was never seen
 MISSING_NAME = "missing"
 MOST_GROUPS = 1000  # of one attribute: nobody reads more, and the table of cells by groups grows as the square
 _ROOM = 0.25  # of the free memory, for the table of cells by groups; a fit holds it and one of clusters by cells

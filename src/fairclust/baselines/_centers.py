@@ -15,7 +15,7 @@ from .._typing import FloatArray, IntArray
 from ..estimators import FairKMedian
 
 OBJECTIVES = ("kmeans", "kmedian", "kcenter")
-_ROWS = 1 << 16
+_ROWS = 1 << 16  # in float64 at a time: 13 MB with 25 features
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _ALL_AT_ONCE = 100_000  # links up to which every link is taken in from the begi
 _FIRST_LINKS = 8  # nearest points of the other group that a point is linked to from the beginning
 _NEW_LINKS = 5  # links per point and round, the most promising
 _ROWS = 1 << 10  # points of one group that are priced at a time
-_WHOLE = 1e-6
+_WHOLE = 1e-6  # flows are whole numbers; the linear program returns them with less rounding than this
 
 
 class Fairlets(Baseline):

@@ -14,7 +14,7 @@ from ._base import Baseline, Memberships, encode_two_groups
 from ._centers import best_centers
 from ._joined import check_ratio, join
 
-_MOST_LEVELS = 40
+_MOST_LEVELS = 40  # halvings of the box: float64 tells no two points apart below 2⁻⁵²
 
 
 class ScalableFairlets(Baseline):

@@ -17,15 +17,15 @@ from fairclust.datasets._bunch import make_bunch
 from fairclust.datasets._preprocessing import Moments, feature_moments, unit_rows
 from fairclust.errors import InvalidInputError
 
-CENSUS_ROWS = 2_458_285
-_N_FEATURES = 25
+CENSUS_ROWS = 2_458_285  # as US Census 1990 has
+_N_FEATURES = 25  # the paper's choice of its columns
 _N_FACTORS = 3  # directions in which the features of one blob move together
 _N_CODED = 10  # the first features are whole numbers from 0 up, like the codes of a census form
 _N_GENDERED = 2  # the first features also depend on the group within a blob
 _GROUPS = np.array(["female", "male"])
-_FEMALE_SHARE = 0.5153
-_POPULATION_SEED = 1990
-_BLOCK_ROWS = 16_384
+_FEMALE_SHARE = 0.5153  # of the census
+_POPULATION_SEED = 1990  # of the population that all samples are drawn from; any number would do
+_BLOCK_ROWS = 16_384  # drawn at a time, each from a seed of its own: rows do not depend on how many follow
 
 _DESCRIPTION = """\
 Census-like: a synthetic population ({n_samples} rows drawn, 25 features, groups female and male) with overlapping blobs

@@ -21,7 +21,7 @@ from typing import IO, Any
 from fairclust.errors import DataUnavailableError
 
 ENVIRONMENT_VARIABLE = "FAIRCLUST_DATA"
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes read at a time
 _TIMEOUT = 30.0  # seconds without a byte
 _PAUSES = (1.0, 3.0)  # seconds between attempts; one attempt more than pauses
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairclust.errors import InvalidInputError
 
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 65_536  # rows in float64 at a time: 13 MB with 25 features
 
 
 class Moments(NamedTuple):

@@ -73,10 +73,10 @@ _CENSUS_FEATURES = {
     "RACE": 94, "RAGECHLD": 95, "REARNING": 96, "RIDERS": 101, "SCHOOL": 109, "TRAVTIME": 116, "WEEK89": 118,
     "YEARSCH": 122, "YRSSERV": 124,
 }  # fmt: skip
-_CENSUS_SEX = 112
+_CENSUS_SEX = 112  # column of SEX in the full table; the sample has one column before it
 _CENSUS_GROUPS = np.array(["male", "female"])  # codes 0 and 1 of the code book
 _CENSUS_ROWS = {"sample": 50_000, "full": 2_458_285}
-_BLOCK_ROWS = 50_000
+_BLOCK_ROWS = 50_000  # read at a time: 18 MB of text
 
 _LICENCE = "Licence: CC BY 4.0. Features and K as in Ziko et al., 'Variational Fair Clustering', AAAI 2021.\n"
 _ADULT_DESCRIPTION = f"""\

@@ -27,8 +27,8 @@ from .store import Store
 TITLES = {"kmeans": "Fair K-means", "kmedian": "Fair K-median", "ncut": "Fair Ncut"}
 Drawn = dict[str, Any]
 
-_CLUSTERS = (2, 4, 6, 8, 10, 15, 20)
-_QUICK_CLUSTERS = (2, 3, 4, 6, 8)
+_CLUSTERS = (2, 4, 6, 8, 10, 15, 20)  # on the axis
+_QUICK_CLUSTERS = (2, 3, 4, 6, 8)  # with fewer fits
 
 
 def compute(store: Store, data_dir: Path | None, *, quick: bool) -> dict[str, list[Drawn]]:

@@ -56,7 +56,7 @@ class Table:
     rows: tuple[Row, ...]
 
 
-CENSUS_ROWS = 2_458_285
+CENSUS_ROWS = 2_458_285  # of the full table, as the paper counts them
 
 TABLES = {
     "table1": Table(

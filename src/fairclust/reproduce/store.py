@@ -12,7 +12,7 @@ from typing import Any
 from .. import __version__
 from .._files import atomic
 
-_FORMAT = 1
+_FORMAT = 1  # of the stored results; another number makes them all anew
 
 
 @dataclass

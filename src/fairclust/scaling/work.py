@@ -25,7 +25,7 @@ from ..errors import InvalidInputError
 from .blocks import Block
 
 _scratch = threading.local()
-_MOST_PROFILES = 100_000
+_MOST_PROFILES = 100_000  # a block sends a row of each back; more is no column of groups
 
 
 @dataclass(frozen=True)
