@@ -82,12 +82,7 @@ def in_memory_sweep(costs, codes, n_cells, weights=None, n_threads=1):
     layout = build_layout(codes, n_cells)
     weights = None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=float))
     sweep = InMemorySweep(layout, costs.shape[1], weights, n_threads)
-    visited = layout.to_visiting_order(costs)
-    cheapest = visited.min(axis=1)
-    for block, (start, size) in enumerate(zip(layout.start, layout.size, strict=True)):
-        rows = slice(start, start + size)
-        sweep.excess[block, :, :size] = (visited[rows] - cheapest[rows, None]).T
-    sweep.base_cost = float(cheapest.sum() if weights is None else weights @ cheapest)
+    sweep.hold(layout.to_visiting_order(costs))
     return sweep
 
 

@@ -115,6 +115,14 @@ class InMemorySweep:
         gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(masses.T, self.base_cost + cost, gap)
 
+    def hold(self, costs: FloatArray) -> None:
+        """Take point costs (n_samples, n_clusters) in visiting order: for objectives that have no kernel."""
+        cheapest = costs.min(axis=1)
+        every = np.arange(len(costs))
+        tile = np.repeat(np.arange(self.layout.n_tiles), self.layout.size)
+        self.excess[tile, :, every - self.layout.start[tile]] = costs - cheapest[:, None]
+        self.base_cost = float(cheapest.sum() if self.weights is None else self.weights @ cheapest)
+
     def cost_rows(self, positions: IntArray) -> FloatArray:
         """Excess costs of some points (positions in visiting order), one row each."""
         tile = np.searchsorted(self.layout.start, positions, side="right") - 1
