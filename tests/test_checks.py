@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cases import ESTIMATORS, PROTOTYPE_ESTIMATORS, people
-from fairclust import FairKMeans
+from fairclust import FairKMeans, FairKMedian
 from fairclust._checks import check_choice, check_count, check_number, resolve_threads
 from fairclust.errors import FairclustError, FairclustWarning, InvalidInputError
 
@@ -197,3 +197,23 @@ def test_negative_jobs_count_from_all_cores():
     assert resolve_threads(3) == 3
     assert resolve_threads(-1) >= 1
     assert resolve_threads(-1000) == 1
+
+
+@pytest.mark.parametrize("kind", [FairKMeans, FairKMedian])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", [-300, -100, -30, -25, -17, -10, 10, 17, 19, 30, 38, 100, 200, 300])
+def test_numbers_of_any_size_are_fitted_or_refused_by_the_feature_s_name(kind, dtype, exponent):
+    if dtype is np.float32 and not -37 < exponent < 38:
+        pytest.skip("no such number in single precision")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) + 3.0 * (np.arange(200) < 100)[:, None]
+    groups = rng.choice(["a", "b"], 200)
+    expected = kind(2, fairness_weight=0, random_state=0).fit(X).labels_
+    frame = pd.DataFrame((X * 10.0**exponent).astype(dtype), columns=["small", "middle", "income"])
+    if -17 <= exponent <= 17 and (dtype is np.float64 or exponent <= 10):
+        found = kind(2, random_state=0).fit(frame, sensitive_features=groups).labels_
+        assert max(np.mean(found == expected), np.mean(found != expected)) > 0.9
+    else:
+        message = r"'(small|middle|income)'.*too (large|small) for floating-point numbers"
+        with pytest.raises(InvalidInputError, match=message):
+            kind(2, random_state=0).fit(frame, sensitive_features=groups)

@@ -41,6 +41,46 @@ def check_sparse(X: Any, name: str = "X") -> Any:
         ) from error
 
 
+_LARGEST_SQUARE = 3e38  # distances are kept in single precision
+_SMALLEST_SPREAD = 1e-18  # its square is still a normal number there
+
+
+def check_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
+    """Squared distances between the rows must be numbers; the message names the feature that is in the way.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite.
+    names : ndarray of shape (n_features,) or None
+        Of the features.
+    """
+    if not X.size:
+        return
+    high, low = X.max(axis=0).astype(float), X.min(axis=0).astype(float)
+    size = np.maximum(high, -low)
+    # Squares are added over the features; in single precision k-means++ also adds them over the rows.
+    added = X.shape[1] * (len(X) if X.dtype == np.float32 else 1)
+    worst = int(size.argmax())
+    if size[worst] > math.sqrt(_LARGEST_SQUARE / (4.0 * added)):
+        raise InvalidInputError(
+            f"X has values up to {size[worst]:.3g} in {_feature(worst, names)}, and squared distances between such "
+            f"rows are too large for floating-point numbers. Divide the features by {size[worst]:.1g} first, or leave "
+            "that one out."
+        )
+    spread = float((high - low).max())
+    if 0 < spread < _SMALLEST_SPREAD:
+        raise InvalidInputError(
+            f"X has rows that differ by {spread:.3g} at most (in {_feature(int((high - low).argmax()), names)}), and "
+            "squared distances between such rows are too small for floating-point numbers. Divide the features by "
+            f"{spread:.1g} first."
+        )
+
+
+def _feature(index: int, names: AnyArray | None) -> str:
+    return f"feature {index}" if names is None else f"feature {names[index]!r}"
+
+
 def check_n_clusters(n_clusters: Any, n_samples: int) -> int:
     """A whole number from 1 to the number of rows."""
     if not _is_whole(n_clusters) or n_clusters < 1:

@@ -95,6 +95,9 @@ Config = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout, and nothing else there.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+SafeCsv = Annotated[
+    bool, typer.Option("--safe-csv", help="Put an apostrophe before text that a spreadsheet would run as a formula.")
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
 
 
@@ -198,6 +201,7 @@ def fit(
     suppress_below: Suppress = None,
     config: Config = None,
     json: Json = False,
+    safe_csv: SafeCsv = False,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
@@ -247,6 +251,7 @@ def fit(
         json=json,
         force=force,
         config=config_text(context),
+        safe_csv=safe_csv,
     )
     from .fit import run_fit
 
@@ -274,6 +279,7 @@ def predict(
     decimal: Decimal = None,
     suppress_below: Suppress = None,
     json: Json = False,
+    safe_csv: SafeCsv = False,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
@@ -283,7 +289,7 @@ def predict(
     run_predict(
         Prediction(
             file, model, out, batch, groups, missing, label_column, delimiter, encoding, decimal, suppress_below, json,
-            force,
+            force, safe_csv,
         )
     )  # fmt: skip
 

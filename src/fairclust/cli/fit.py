@@ -24,7 +24,7 @@ from .requests import Method, Source, Streaming, Wanted
 from .screen import note, say, told_warnings
 from .streaming import is_streamed, run_streamed
 from .summary import audits_as_json, print_json, show_audits
-from .tables import check_writable, write_table
+from .tables import check_writable, tell_formulas, write_table
 from .timing import Stages, peak_memory_mb
 
 _COMPARED_BY_DEFAULT = 200_000  # rows up to which plain fits are made as well, to tell what fairness cost
@@ -101,7 +101,9 @@ def _write(people: People, fitted: Fitted, source: Source, wanted: Wanted) -> di
     written = {}
     if wanted.out is not None:
         with fitted.stages.stage("write", f"Writing {wanted.out.name}"):
-            write_table(_with_labels(people, fitted.model, wanted), wanted.out, people.table.dialect)
+            labelled = _with_labels(people, fitted.model, wanted)
+            write_table(labelled, wanted.out, people.table.dialect, safe=wanted.safe_csv)
+        tell_formulas(labelled, wanted.out, safe=wanted.safe_csv)
         written["out"] = str(wanted.out)
     if wanted.report is not None:
         with fitted.stages.stage("report", f"Writing {wanted.report.name}"):

@@ -27,7 +27,7 @@ from .files import check_output
 from .requests import Grouping, Prediction
 from .screen import note, say, told_warnings
 from .summary import audits_as_json, print_json, show_audits
-from .tables import Table, check_writable, read_table, write_table
+from .tables import Table, check_writable, read_table, tell_formulas, write_table
 from .timing import Stages
 
 _NOTE = "table"  # under which name a model file keeps the recipe
@@ -173,7 +173,9 @@ def run_predict(asked: Prediction) -> None:
     if asked.out is not None:
         with stages.stage("write", f"Writing {asked.out.name}"):
             column = polars.Series(_spread(labels, used))
-            write_table(table.frame.with_columns(**{asked.label_column: column}), asked.out, table.dialect)
+            labelled = table.frame.with_columns(**{asked.label_column: column})
+            write_table(labelled, asked.out, table.dialect, safe=asked.safe_csv)
+        tell_formulas(labelled, asked.out, safe=asked.safe_csv)
     if asked.json:
         print_json(_summary(asked, table, used, labels, len(model.cluster_sizes_), report, stages))
         return

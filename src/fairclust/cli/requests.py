@@ -120,6 +120,7 @@ class Wanted:
     json: bool = False
     force: bool = False
     config: str | None = None
+    safe_csv: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ class Prediction:
     suppress_below: float | None = None
     json: bool = False
     force: bool = False
+    safe_csv: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
@@ -112,21 +114,57 @@ def told_warnings(*, silent: bool = False) -> Iterator[None]:
             note(f"Note: {warning.message}", style="yellow")
 
 
+class _Terminated(KeyboardInterrupt):
+    """The system asked the process to end."""
+
+
+_asked_to_stop: list[type[BaseException]] = []
+
+
+@contextmanager
+def _heard_signals() -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into exceptions, so that everything begun is cleared up; remember that they came."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def hear(number: int, frame: Any) -> None:
+        _asked_to_stop.append(_Terminated if number == signal.SIGTERM else KeyboardInterrupt)
+        raise _asked_to_stop[-1]
+
+    _asked_to_stop.clear()
+    old = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+        stop_if_asked()
+    finally:
+        _asked_to_stop.clear()
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def stop_if_asked() -> None:
+    """Stop where a signal came and its exception was lost, as it is in a callback that Python calls by itself."""
+    if _asked_to_stop:
+        raise _asked_to_stop[-1]
+
+
 def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Turn what a command raises into one sentence and an exit code; ``--debug`` adds the traceback."""
 
     @functools.wraps(command)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         try:
-            command(*args, **kwargs)
+            with _heard_signals():
+                command(*args, **kwargs)
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:  # whoever read the output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
-            note("Stopped. Nothing was written.", style="red")
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as stopped:
+            note("Stopped. No file was left half written.", style="red")
+            raise typer.Exit(143 if isinstance(stopped, _Terminated) else 130) from None
         except Exception as error:
             if kwargs.get("debug"):
                 traceback.print_exc(file=sys.stderr)

@@ -14,6 +14,7 @@ import polars
 from .. import __version__
 from .._audit.audit import AuditReport, AuditReports
 from .._checks import resolve_threads
+from .._files import scratch_directory
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..metrics import Composition
@@ -87,8 +88,8 @@ def run_streamed(source: Source, method: Method, wanted: Wanted, how: Streaming)
         note(f"Features: {listed(choice.numeric)}.")
     kind = ParquetBlocks if how.dask is None else DaskParquet
     place = wanted.out.absolute().parent if wanted.out is not None else Path(tempfile.gettempdir())
-    with _client(how.dask), tempfile.TemporaryDirectory(prefix=".fairclust-", dir=place) as scratch, told_warnings():
-        blocks, recipe = _standardised(kind, source, choice, sensitive, Path(scratch), stages, method)
+    with _client(how.dask), scratch_directory(place) as scratch, told_warnings():
+        blocks, recipe = _standardised(kind, source, choice, sensitive, scratch, stages, method)
         with stages.stage("fit", "Clustering") as stage:
             model = find_estimator(method.objective)(**parameters, verbose=stage.follow)
             model.fit(blocks, sensitive_features=sensitive)
@@ -134,9 +135,9 @@ def _check(source: Source, method: Method, wanted: Wanted) -> None:
 def _head(file: Path) -> Table:
     try:
         return Table(file, polars.read_parquet(file, n_rows=_HEAD, glob=False), None)
-    except (polars.exceptions.PolarsError, OSError) as error:
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
         first = (str(error).strip().splitlines() or [""])[0]
-        raise FairclustError(f"{file} is damaged or is not a Parquet file ({first}).") from error
+        raise InvalidInputError(f"{file} is damaged or is not a Parquet file ({first}).") from error
 
 
 def _n_rows(files: list[Path]) -> int:
@@ -175,7 +176,14 @@ def _standardised(
     if source.standardize:
         with stages.stage("measure", "Measuring the features"):
             raw = kind(source.file, columns=choice.numeric, dtype=np.float64)
-            offset, scale = open_blocks(raw, sensitive, None, resolve_threads(method.jobs)).moments
+            with np.errstate(over="ignore", invalid="ignore"):
+                offset, scale = open_blocks(raw, sensitive, None, resolve_threads(method.jobs)).moments
+            for name, value in zip(choice.numeric, scale.tolist(), strict=True):
+                if not np.isfinite(value):
+                    raise InvalidInputError(
+                        f"column {name!r} has values whose squares are too large for floating-point numbers. Divide it "
+                        "by a constant, or leave it out with --exclude."
+                    )
             scale = np.where(scale > 0, scale, 1.0)
     labels_to = scratch / "labels.npy" if kind is ParquetBlocks else None
     recipe = Recipe(

@@ -8,6 +8,7 @@ import difflib
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ import polars
 
 from .._files import atomic
 from ..errors import FairclustError, InvalidInputError
+from ..scaling.memory import free_memory
+from .screen import note
 
 csv.field_size_limit(1 << 24)  # characters in one cell; Python's own limit of 131,072 is met by free text
 _HEAD = 1 << 18  # bytes looked at to learn how a text file is written
@@ -34,6 +37,11 @@ _FOREIGN = (
     (b"%PDF", "a PDF. Export the table as CSV"),
     (b"\x89PNG", "a picture"),
 )
+_UNPACKED_AT_ONCE = 1 << 24  # bytes
+_TOLD_FROM = 1 << 27  # bytes
+_SHARE_UNPACKED = 0.25  # of the free memory: the text, its copy in UTF-8 and the table have to fit
+_FORMULA = r"^[\t\r\n ]*[=+\-@|]"  # how cells begin that a spreadsheet may run
+_NUMBER = r"^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?$"
 _POINT = re.compile(r"[+-]?\d+\.\d+")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _TEXT = (".csv", ".tsv", ".tab", ".txt")
@@ -101,6 +109,8 @@ def read_table(
         else:
             dialect = _dialect(path, head, delimiter, encoding, decimal)
             frame = _with_plain_names(_read_text(path, head, dialect), head, dialect)
+    except polars.exceptions.PanicException as error:
+        raise InvalidInputError(f"{path.name} is damaged ({_first_line(error)}). Copy or export it again.") from error
     except (csv.Error, polars.exceptions.PolarsError, UnicodeError, LookupError, EOFError, OSError) as error:
         why = _ragged_line(path, head) or _first_line(error)
         if 'could not parse `"' in why or isinstance(error, csv.Error):
@@ -111,7 +121,7 @@ def read_table(
     return Table(path, frame, dialect)
 
 
-def write_table(frame: polars.DataFrame, path: Path, like: Dialect | None) -> None:
+def write_table(frame: polars.DataFrame, path: Path, like: Dialect | None, *, safe: bool = False) -> None:
     """Write rows as Parquet (``.parquet``, ``.pq``), TSV (``.tsv``, ``.tab``) or CSV, in UTF-8, whole or not at all.
 
     Parameters
@@ -121,9 +131,12 @@ def write_table(frame: polars.DataFrame, path: Path, like: Dialect | None) -> No
         Its suffix says the format; text with ``.gz`` behind it is packed.
     like : Dialect or None
         How the input was written; CSV keeps its delimiter and decimal sign.
+    safe : bool
+        Put an apostrophe before cells and names of CSV and TSV that a spreadsheet would run.
     """
     check_writable(path, "--out")
     like = like or Dialect()
+    frame = _without_formulas(frame) if safe and not is_parquet(path) else frame
     try:
         with atomic(path) as temporary:
             if is_parquet(path):
@@ -137,7 +150,7 @@ def write_table(frame: polars.DataFrame, path: Path, like: Dialect | None) -> No
                 # The header by hand: polars does not quote names that need it.
                 target.write(_header(frame.columns, separator).encode())
                 frame.write_csv(target, separator=separator, decimal_comma=decimal_comma, include_header=False)
-    except polars.exceptions.PolarsError as error:
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise FairclustError(f"{path} could not be written: {_first_line(error)}") from error
 
 
@@ -170,6 +183,48 @@ def _header(names: Sequence[str], separator: str) -> str:
     return line.getvalue()
 
 
+def tell_formulas(frame: polars.DataFrame, path: Path, *, safe: bool) -> None:
+    """Say what a spreadsheet would run, or what was done about it."""
+    n_cells = 0 if is_parquet(path) else count_formulas(frame)
+    if not n_cells:
+        return
+    what = f"{n_cells} cell{'s' if n_cells > 1 else ''} or names"
+    if safe:
+        note(f"--safe-csv: {what} that a spreadsheet would run begin with an apostrophe now.")
+    else:
+        note(
+            f"{path.name}: {what} begin with = + - @ or |, as in the input, and a spreadsheet may run them as "
+            "formulas. Add --safe-csv if people will open the file in one.",
+            style="yellow",
+        )
+
+
+def count_formulas(frame: polars.DataFrame) -> int:
+    """Cells and names that a spreadsheet may run when it opens the file as CSV."""
+    names = polars.Series(frame.columns, dtype=polars.String)
+    return sum(int(_is_formula(column).sum()) for column in (names, *_texts(frame)))
+
+
+def _texts(frame: polars.DataFrame) -> list[polars.Series]:
+    return [column.cast(polars.String) for column in frame if column.dtype in _TEXT_KINDS]
+
+
+def _is_formula(column: polars.Series) -> polars.Series:
+    return (column.str.contains(_FORMULA) & ~column.str.contains(_NUMBER)).fill_null(False)
+
+
+def _without_formulas(frame: polars.DataFrame) -> polars.DataFrame:
+    def safe(column: polars.Series) -> polars.Series:
+        marked = polars.select(polars.concat_str(polars.lit("'"), column)).to_series()
+        return marked.zip_with(_is_formula(column), column).alias(column.name)
+
+    frame = frame.with_columns(safe(column) for column in _texts(frame))
+    return frame.rename(dict(zip(frame.columns, safe(polars.Series("", frame.columns)).to_list(), strict=True)))
+
+
+_TEXT_KINDS = (polars.String, polars.Categorical, polars.Enum)
+
+
 def is_parquet(path: Path) -> bool:
     """Whether a file of this name is written as Parquet."""
     return path.suffix.lower() in (".parquet", ".pq")
@@ -183,8 +238,7 @@ def _head_of(path: Path) -> bytes:
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if _is_gzip(head):
-        with gzip.open(path) as file:
-            head = file.read(_HEAD)
+        head = _unpacked(path, _HEAD)
     if not head.strip():
         raise InvalidInputError(f"{path.name} is empty. Give a file with a header and rows.")
     for magic, what in _FOREIGN:
@@ -194,6 +248,30 @@ def _head_of(path: Path) -> bytes:
     if b"\x00" in head and not head.startswith(b"PAR1") and not is_wide:
         raise InvalidInputError(f"{path.name} is a binary file. CSV, TSV and Parquet can be read.")
     return head
+
+
+def _unpacked(path: Path, most: int | None = None) -> bytes:
+    """The text of a ``.gz``, or so many bytes of it; never more than there is room for."""
+    room = int(_SHARE_UNPACKED * free_memory())
+    parts, n_bytes = [], 0
+    try:
+        with gzip.open(path) as file:
+            while part := file.read(_UNPACKED_AT_ONCE if most is None else most - n_bytes):
+                parts.append(part)
+                n_bytes += len(part)
+                if n_bytes == most:
+                    break
+                if n_bytes > room:
+                    raise InvalidInputError(
+                        f"{path.name} has {path.stat().st_size / 1e6:.1f} MB and unpacks to more than "
+                        f"{room / 1e6:.0f} MB, a quarter of the free memory. Convert it to Parquet first, which is "
+                        "read block by block."
+                    )
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidInputError(f"{path.name} is damaged: {_first_line(error)}. Copy it again.") from error
+    if most is None and n_bytes > _TOLD_FROM:
+        note(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, unpacked {n_bytes / 1e6:.0f} MB.")
+    return b"".join(parts)
 
 
 def _similar_file(path: Path) -> str:
@@ -263,7 +341,7 @@ def _read_text(path: Path, head: bytes, dialect: Dialect) -> polars.DataFrame:
     with path.open("rb") as file:
         packed = _is_gzip(file.read(2))
     if packed or dialect.encoding != "utf-8-sig":
-        raw = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        raw = _unpacked(path) if packed else path.read_bytes()
         source = io.BytesIO(raw.decode(dialect.encoding).encode())
 
     def read(rows_to_guess_from: int | None, source: Path | io.BytesIO) -> polars.DataFrame:
@@ -326,5 +404,5 @@ def _is_gzip(head: bytes) -> bool:
     return head.startswith(b"\x1f\x8b")
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

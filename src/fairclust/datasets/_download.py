@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from fairclust._files import claimed
 from fairclust.errors import DataUnavailableError
 
 ENVIRONMENT_VARIABLE = "FAIRCLUST_DATA"
@@ -129,18 +130,21 @@ def _sha256(path: Path) -> str:
 
 
 def _fetch(file: DataFile, path: Path, *, verbose: bool) -> None:
-    part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _download_with_retries(str(file.url), part, verbose=verbose)
+        with claimed(path.with_name(path.name + ".part")) as part:
+            _download_with_retries(str(file.url), part, verbose=verbose)
+            try:
+                advice = f"The server at {file.url} sent other bytes. Try again. {_way_out(file, path)}"
+                _require_hash(file, part, advice)
+            except DataUnavailableError:
+                part.unlink()  # complete but wrong: to resume it would fail for ever
+                raise
+            os.replace(part, path)
+    except DataUnavailableError:
+        raise
     except (OSError, http.client.HTTPException) as reason:
         raise DataUnavailableError(f"Could not download {file.url}: {reason}. {_way_out(file, path)}") from reason
-    try:
-        _require_hash(file, part, f"The server at {file.url} sent other bytes. Try again. {_way_out(file, path)}")
-    except DataUnavailableError:
-        part.unlink()  # complete but wrong: to resume it would fail for ever
-        raise
-    os.replace(part, path)
 
 
 def _download_with_retries(url: str, part: Path, *, verbose: bool) -> None:

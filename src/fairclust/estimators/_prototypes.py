@@ -81,6 +81,7 @@ class PrototypeClusterer(FairClusterer):
     def _read(self, X: Any, sample_weight: Any) -> tuple[Any, FloatArray | None]:
         """Rows of a fit, and their weights."""
         rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        checks.check_magnitude(rows, getattr(self, "feature_names_in_", None))
         return rows, self._sample_weights(sample_weight, rows)
 
     def _sample_weights(self, sample_weight: Any, rows: Any) -> FloatArray | None:

@@ -72,8 +72,7 @@ class TableClusterer(PredictingClusterer):
             )
             return rows, self._sample_weights(sample_weight, rows)
         if not options.are_given and not has_words(X):
-            rows = validate_data(self, X, dtype=_NUMBERS, order="C")
-            return rows, self._sample_weights(sample_weight, rows)
+            return super()._read(X, sample_weight)
         columns = read_table(X)
         validate_data(self, X if is_table(X) else np.asarray(X), skip_check_array=True)
         weights = self._sample_weights(sample_weight, columns)

@@ -6,13 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from .._files import atomic
 
-_FORMAT = 1  # of the stored results; another number makes them all anew
+_FORMAT = 2  # of the stored results; another number makes them all anew
+_NO_PART_IN_RESULTS = ("cli", "report", "plotting.py")  # these only show them
 
 
 @dataclass
@@ -44,11 +46,11 @@ class Store:
         name : str
             What it is, for the file's name and the reader.
         settings : dict
-            Everything that the result depends on, besides the version of the package; plain values only.
+            Everything that the result depends on, besides the code of the package; plain values only.
         compute : callable
             Returns a dict of plain values.
         """
-        asked = {"format": _FORMAT, "version": __version__, "name": name, "settings": settings}
+        asked = {"format": _FORMAT, "version": __version__, "code": code_hash(), "name": name, "settings": settings}
         text = json.dumps(asked, sort_keys=True)
         path = self.folder / f"{_slug(name)}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
         if not (self.fresh and path.name not in self._done):
@@ -65,6 +67,19 @@ class Store:
         self._done.add(path.name)
         self.tell(_line(name, result))
         return result
+
+
+@cache
+def code_hash() -> str:
+    """A number of the code that computes results: of every file of the package but those that only show them."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for file in sorted(package.rglob("*")):
+        name = file.relative_to(package)
+        if file.suffix in (".py", ".cpp", ".hpp", ".so", ".pyd") and name.parts[0] not in _NO_PART_IN_RESULTS:
+            digest.update(f"{name.as_posix()} {file.stat().st_size}\n".encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _read(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:

@@ -423,7 +423,7 @@ def unreadable(file: Path, error: Exception) -> FairclustError:
     if not file.exists():
         return InvalidInputError(f"{file} does not exist. Check the path.")
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return FairclustError(f"{file} is damaged or is not a Parquet file ({first}). Nothing was written.")
+    return InvalidInputError(f"{file} is damaged or is not a Parquet file ({first}). Nothing was written.")
 
 
 def _batches(parquet: Any, index: int, names: list[str], file: Path) -> Iterator[Any]:
