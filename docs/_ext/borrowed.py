@@ -24,7 +24,14 @@ def borrowed_pages() -> dict[Path, Path]:
     """Where each borrowed page really is → where the site shows it."""
     top = {
         name: f"project/{name.lower().replace('_', '-')}"
-        for name in ("CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "RELEASING.md")
+        for name in (
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+            "CODE_OF_CONDUCT.md",
+            "SECURITY.md",
+            "VERSIONS.md",
+            "RELEASING.md",
+        )
         if (ROOT / name).exists()
     }
     pages = {ROOT / name: DOCS / shown for name, shown in top.items()}

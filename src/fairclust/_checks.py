@@ -185,7 +185,8 @@ def check_bounds(bounds: Any, names: AnyArray, target: FloatArray) -> tuple[Floa
 
 def check_number(name: str, value: Any, *, lowest: float, above: bool = False) -> float:
     """Check that a value is a finite number at or above ``lowest`` (``above``: strictly)."""
-    is_number = isinstance(value, numbers.Real) and value is not True and value is not False and math.isfinite(value)
+    is_flag = value is True or value is False  # numbers to Python, not to us
+    is_number = isinstance(value, numbers.Real) and not is_flag and math.isfinite(value)
     if not is_number or value < lowest or (above and value == lowest):
         relation = ">" if above else "≥"
         raise InvalidInputError(f"{name}={value!r}, but a number {relation} {lowest:g} is needed.")
