@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._fit.path import FairnessPath, fairness_path
     from ._numbers.study import ClusterNumbers, cluster_numbers
     from .errors import FairclustError, FairclustWarning, FairnessGoalMissed, NoGroupsWarning
-    from .estimators import FairKMeans, FairKMedian, FairNCut, load
+    from .estimators import FairKMeans, FairKMedian, FairNCut, Stability, load, stability
 
 __version__ = "0.1.0"
 
@@ -29,6 +29,7 @@ __all__ = [
     "FairnessPath",
     "Moves",
     "NoGroupsWarning",
+    "Stability",
     "__version__",
     "audit",
     "baselines",
@@ -40,6 +41,7 @@ __all__ = [
     "graphs",
     "load",
     "metrics",
+    "stability",
 ]
 
 # Where each name lives. Loaded when it is first asked for, so that the command line answers --help at once.
@@ -61,6 +63,8 @@ _HOMES = {
     "FairKMedian": "estimators",
     "FairNCut": "estimators",
     "load": "estimators",
+    "Stability": "estimators",
+    "stability": "estimators",
 }
 _MODULES = ("baselines", "datasets", "errors", "graphs", "metrics", "plotting", "report", "scaling")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import ESTIMATORS, people
-from fairclust import FairKMeans, compare
+from fairclust import FairKMeans, compare, load
 from fairclust.errors import InvalidInputError
 
 
@@ -110,3 +110,13 @@ def test_plain_is_also_fitted_from_the_fair_clusters():
         found.append((model.plain_.objective, model.plain_.objectives[0], model.objective_))
     assert all(plain <= fair * (1 + 1e-9) for plain, _, fair in found)
     assert any(plain < seed * 0.99 for plain, seed, _ in found)  # the seed alone would have told too little
+
+
+def test_a_comparison_is_of_one_fit_and_no_part_of_the_model_file(tmp_path):
+    data = people(200, n_clusters=3, n_groups=2, seed=5)
+    model = FairKMeans(3, random_state=0).fit(data.X, sensitive_features=data.groups)
+    model.compare_to_plain(data.X, sensitive_features=data.groups, n_seeds=1)
+    model.save(tmp_path / "m.fairclust")
+    assert not hasattr(load(tmp_path / "m.fairclust"), "moves_")
+    model.fit(data.X, sensitive_features=data.groups)
+    assert not hasattr(model, "moves_")

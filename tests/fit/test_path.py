@@ -102,3 +102,20 @@ def test_plot_names_its_axes(path):
     axes = path.plot()
     assert "fairness error" in axes.get_xlabel()
     assert axes.get_ylabel() == "clustering objective"
+
+
+def test_a_path_is_printed_as_a_table_without_arrays(data, path):
+    shown = f"FairnessPath(n_points={len(path)}, n_clusters=4, n_groups=2, n_samples=3000)"
+    assert repr(path) == shown
+    lines = str(path).splitlines()
+    assert lines[0] == shown
+    assert lines[1].split()[:2] == ["fairness", "weight"]
+    assert len(lines) == 2 + len(path)
+    assert "array" not in str(path)
+
+
+def test_a_path_shows_its_explorer(data, path):
+    pytest.importorskip("vl_convert")
+    page = path.explore(*data, title="Mine")
+    assert "<h1>Mine</h1>" in page.html
+    assert page._repr_html_().startswith("<iframe")

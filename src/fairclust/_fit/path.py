@@ -34,7 +34,7 @@ class PathPoint:
     labels: IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FairnessPath:
     """The trade-off between clustering cost and fairness.
 
@@ -159,6 +159,39 @@ class FairnessPath:
         ax.set_ylabel("clustering objective")
         ax.set_title("The price of fair clusters")
         return ax
+
+    def explore(self, X: Any = None, sensitive_features: Any = None, **options: Any) -> Any:
+        """Show the path as a page to choose a point from: in a notebook, or saved by ``.save("path.html")``.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            The data and the groups, for the picture of the points; both or neither.
+        **options
+            As for :func:`fairclust.report.path_report`.
+
+        Returns
+        -------
+        page : Page
+        """
+        from importlib import import_module
+
+        # Pages know paths, not the other way round: the page is asked for by name.
+        return import_module("fairclust.report").path_report(self, X, sensitive_features, **options)
+
+    def __repr__(self) -> str:
+        return (
+            f"FairnessPath(n_points={len(self)}, n_clusters={self.proportions.shape[1]}, "
+            f"n_groups={self.proportions.shape[2]}, n_samples={self.labels.shape[1]})"
+        )
+
+    def __str__(self) -> str:
+        columns = {name: values for name, values in self._columns().items() if name != "is_dominated"}
+        cells = [[name.replace("_", " ") for name in columns]]
+        cells += [[_shown(values[i]) for values in columns.values()] for i in range(len(self))]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        return "\n".join([repr(self), *lines])
 
     def _columns(self) -> dict[str, AnyArray]:
         return {

@@ -186,6 +186,9 @@ def fit(
             help="Also cluster without fairness, and tell who moved. Default: to 200,000 rows.",
         ),
     ] = None,
+    stability: Annotated[
+        int | None, typer.Option(help="How sure: fit so often again, from other seeds and on other samples: 5.")
+    ] = None,
     seed: Seed = 0,
     n_init: Starts = None,
     max_iter: Iterations = 300,
@@ -247,6 +250,7 @@ def fit(
         label_column=label_column,
         soft=soft,
         compare=compare,
+        stability=stability,
         suppress_below=suppress_below,
         json=json,
         force=force,

@@ -14,7 +14,7 @@ from .._audit.moves import Moves, compare_encoded
 from .._people.attributes import Population
 from .._typing import AnyArray
 from ..errors import InvalidInputError
-from ..estimators import N_SEEDS, PlainBaseline, plain_baseline
+from ..estimators import N_SEEDS, PlainBaseline, Stability, plain_baseline, stability
 from ..report import Page, check_extras, model_report
 from .files import check_outputs
 from .objectives import WORDS, find_estimator
@@ -39,6 +39,7 @@ class Fitted:
     baseline: PlainBaseline | None = None
     plain_audit: AuditReports | None = None
     moves: Moves | None = None
+    stability: Stability | None = None
     stages: Stages = field(default_factory=Stages)
 
 
@@ -94,6 +95,17 @@ def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wante
         fitted.baseline = baseline
         fitted.plain_audit = audit_encoded(baseline.model.labels_, everyone, **counting)
         fitted.moves = compare_encoded(baseline.model.labels_, model.labels_, everyone, X=X, **counting)
+    if wanted.stability is not None:
+        n_fits = wanted.stability * (2 if hasattr(model, "predict") else 1)
+        with stages.stage("stability", "Clustering other samples, to see what stays", total=n_fits) as stage:
+            fitted.stability = stability(
+                model,
+                X,
+                sensitive_features=people.groups,
+                n_runs=wanted.stability,
+                sample_weight=people.weights,
+                on_fit=stage.advance,
+            )
     return fitted
 
 
@@ -143,6 +155,7 @@ def _report(people: People, fitted: Fitted, source: Source, wanted: Wanted) -> P
         people.groups,
         baseline=fitted.baseline,
         moves=fitted.moves,
+        stability=fitted.stability,
         sample_weight=people.weights,
         feature_names=people.prepared.feature_names,
         units=(means, stds) if source.standardize else None,
@@ -182,6 +195,8 @@ def _tell(fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str
     model, words = fitted.model, WORDS[method.objective]
     show_audits(fitted.audit, f"{model.n_clusters} clusters, fair {words[0]}")
     for sentence in _costs(fitted, words[1], wanted):
+        say(sentence)
+    for sentence in [] if fitted.stability is None else fitted.stability.sentences():
         say(sentence)
     gap = getattr(model, "assignment_gap_", None)
     if gap is not None and np.isfinite(gap):
@@ -234,6 +249,7 @@ def _summary(people: People, fitted: Fitted, method: Method, wanted: Wanted, wri
         "plain_objectives": None if baseline is None else baseline.objectives.tolist(),
         "cost_of_fairness": None if baseline is None else baseline.cost_of_fairness,
         "plain_max_fairness_error": None if beside is None else beside.max_fairness_error,
+        "stability": None if fitted.stability is None else fitted.stability.to_dict(),
         "moves": None if fitted.moves is None else fitted.moves.to_dict(),
         "fairness_weight": float(model.fairness_weight_),
         "fairness_goal_met": bool(model.fairness_goal_met_),

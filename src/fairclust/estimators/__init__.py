@@ -5,5 +5,17 @@ from ._kmedian import FairKMedian
 from ._ncut import FairNCut
 from ._plain import N_SEEDS, PlainBaseline, plain_baseline
 from ._saving import load, restored
+from ._stability import Stability, stability
 
-__all__ = ["N_SEEDS", "FairKMeans", "FairKMedian", "FairNCut", "PlainBaseline", "load", "plain_baseline", "restored"]
+__all__ = [
+    "N_SEEDS",
+    "FairKMeans",
+    "FairKMedian",
+    "FairNCut",
+    "PlainBaseline",
+    "Stability",
+    "load",
+    "plain_baseline",
+    "restored",
+    "stability",
+]

@@ -29,6 +29,7 @@ from ._arguments import Arguments
 from ._machine import one_blas_thread
 from ._plain import N_SEEDS, as_points, plain_baseline
 from ._saving import Savable
+from ._showing import fitted_html
 
 _LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them
 
@@ -62,6 +63,8 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
             The fitted estimator.
         """
         problem, population, starts = self._problem(X, sensitive_features, sample_weight)
+        for name in ("plain_", "moves_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if not population.has_groups and self.fairness_weight != 0:
             warnings.warn(_no_groups(self.fairness_weight, y), NoGroupsWarning, stacklevel=2)
         aim = self._aim(problem, population.attributes)
@@ -81,6 +84,10 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         """How sensitive columns became groups: names, targets, and the cells of other people by ``encode``."""
         check_is_fitted(self)
         return self._attributes
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram, and the clusters once they are fitted."""
+        return str(super()._html_repr()) + fitted_html(self)
 
     def compare_to_plain(
         self, X: Any, *, sensitive_features: Any, sample_weight: Any = None, n_seeds: int = N_SEEDS

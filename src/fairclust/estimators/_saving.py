@@ -15,7 +15,8 @@ from .._people.attributes import Attributes
 from .._table.features import Features
 from ..errors import InvalidInputError
 
-_LEFT_BEHIND = {"_metadata_request"}  # scikit-learn's own; set_fit_request sets it again
+# scikit-learn's own (set_fit_request sets it again), and comparisons, which are accounts of a model, not parts of it.
+_LEFT_BEHIND = {"_metadata_request", "plain_", "moves_"}
 _SHAPES = {
     "labels_": ("n_samples",),
     "cluster_centers_": ("n_clusters", "n_coordinates"),

@@ -15,7 +15,7 @@ from .._people.attributes import Population
 from .._people.columns import read_columns
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..estimators import PlainBaseline
+from ..estimators import PlainBaseline, Stability
 from . import _charts as charts
 from . import _sections as sections
 from ._moves import moves_section
@@ -29,6 +29,7 @@ def model_report(
     *,
     baseline: PlainBaseline | None = None,
     moves: Moves | None = None,
+    stability: Stability | None = None,
     sample_weight: Any = None,
     feature_names: Sequence[str] | None = None,
     units: tuple[FloatArray, FloatArray] | None = None,
@@ -56,6 +57,8 @@ def model_report(
         ``model.compare_to_plain`` was called.
     moves : Moves or None, default=None
         Who was moved. None: the model's ``moves_``, or found out from the baseline.
+    stability : Stability or None, default=None
+        What :func:`fairclust.stability` found, to tell how sure the clusters are.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         The weights that the model was fitted with.
     feature_names : sequence of str or None, default=None
@@ -125,6 +128,8 @@ def model_report(
         body.append("<h2>What fairness cost</h2>" + _cost(model, baseline, reports, beside, is_hidden, specs))
     if moves is not None:
         body.append("<h2>Who was moved</h2>" + moves_section(moves, specs))
+    if stability is not None:
+        body.append("<h2>How sure it is</h2>" + _how_sure(stability, report, is_hidden))
     if X is not None:
         place, chart = sections.feature_section(report, model.labels_, X, names, units)
         body.append("<h2>What makes each cluster different</h2>" + place)
@@ -240,6 +245,32 @@ def _cost(
         )
     head = ["score", "without fairness", "with fairness", "change"]
     return words + figure("cost", "The objective.") + table(head, lines, caption="Scores without and with fairness")
+
+
+def _how_sure(stability: Stability, report: AuditReport, is_hidden: bool) -> str:
+    """What stays over other seeds and samples: sentences, and a row per cluster."""
+    words = (
+        "<p>The fit was repeated from other seeds, and on samples drawn from the same people with replacement; "
+        "clusters were matched with the ones above. This says how much depends on chance, not whether the clusters are "
+        "right.</p>"
+    )
+    if is_hidden:
+        return words + "<p class='soft'>Counts are too small to show the spread.</p>"
+    head = ["cluster", "pairs that stay together", "people on its border", "shares over all runs"]
+    spread = np.abs(stability.highest_shares - stability.lowest_shares)
+    rows = [
+        [
+            name(label),
+            f"{100 * stability.kept_pairs[k]:.0f} %",
+            f"{100 * stability.border_shares[k]:.1f} %",
+            f"within {100 * float(spread[k].max()):.1f} points",
+        ]
+        for k, label in enumerate(sections.cluster_labels(report))
+        if k < len(stability.kept_pairs)
+    ]
+    return (
+        words + sections.listed_sentences(stability.sentences()) + table(head, rows, caption="How sure each cluster is")
+    )
 
 
 def _pair(before: float, after: float) -> list[str]:

@@ -15,6 +15,7 @@ from ._page import figure, name, short, short_names, table, text
 
 _MOST_CLUSTERS = 20  # pairs of bars
 _MOST_FLOWS = 10
+_MOST_SENTENCES = 5  # more are for the table
 
 
 def moves_section(moves: Moves, specs: dict[str, dict[str, Any]]) -> str:
@@ -27,7 +28,7 @@ def moves_section(moves: Moves, specs: dict[str, dict[str, Any]]) -> str:
     specs : dict
         The page's charts.
     """
-    said = "".join(f"<li>{text(sentence)}</li>" for sentence in moves.sentences())
+    said = "".join(f"<li>{text(sentence)}</li>" for sentence in _sentences(moves))
     body = [
         "<p>The clusters without fairness were matched with the fair ones so that as many people as possible stay. "
         "Distances are those to the mean of the own cluster, in the units of the features as they were clustered; what "
@@ -51,6 +52,17 @@ def moves_section(moves: Moves, specs: dict[str, dict[str, Any]]) -> str:
     body.append(_before_and_after(moves, specs))
     body.append(_flows(moves))
     return "\n".join(body)
+
+
+def _sentences(moves: Moves) -> list[str]:
+    """All groups, or where these are many, those of whom most and fewest moved, and everybody; the table has all."""
+    every = moves.sentences()
+    shown = [i for i, group in enumerate(moves.visible()[:-1]) if not isinstance(group, tuple)]
+    if len(every) <= _MOST_SENTENCES or not shown:
+        return every
+    shares = [moves.groups[i].share_moved for i in shown]
+    kept = {shown[int(np.argmax(shares))], shown[int(np.argmin(shares))], len(every) - 1}
+    return [every[i] for i in sorted(kept)]
 
 
 def _table(moves: Moves) -> str:

@@ -99,17 +99,15 @@ def composition_table(report: AuditReport) -> str:
     classes = ["worst" if k == worst else "" for k in range(n_clusters)]
     classes = [*classes, "all", *[""] * (len(rows) - n_clusters - 1)]
     tables = []
-    for first in range(0, n_groups, _GROUPS_PER_TABLE):
-        columns = [0, 1, *range(2 + first, 2 + min(first + _GROUPS_PER_TABLE, n_groups))]
-        if first + _GROUPS_PER_TABLE >= n_groups:
+    n_tables = -(-n_groups // _GROUPS_PER_TABLE)
+    width = -(-n_groups // n_tables)  # about as many groups in each
+    for first in range(0, n_groups, width):
+        columns = [0, 1, *range(2 + first, 2 + min(first + width, n_groups))]
+        if first + width >= n_groups:
             columns += [2 + n_groups, 3 + n_groups]
         cells = [[name(row[i]) if i == 0 else _stacked(row[i]) for i in columns] for row in rows]
         heads = [name(header[i]) for i in columns]
-        which = (
-            f", groups {first + 1} to {min(first + _GROUPS_PER_TABLE, n_groups)}"
-            if n_groups > _GROUPS_PER_TABLE
-            else ""
-        )
+        which = f", groups {first + 1} to {min(first + width, n_groups)}" if n_tables > 1 else ""
         caption = f"Counts and shares of the groups in every cluster{which}"
         tables.append(table(heads, cells, classes=classes, caption=caption))
     return "".join(tables)
