@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import oracles
 from fairclust import FairKMeans, FairKMedian, FairNCut
@@ -19,7 +20,7 @@ from fairclust._fairness.kl import KLFairness
 from fairclust._fairness.overlap import OverlapFairness
 from fairclust._fairness.sizes import SIZE_MARGIN, SizeFairness
 from fairclust._fairness.term import representation
-from fairclust._objectives import KMeansObjective, NCutObjective
+from fairclust._objectives import CodedKMeansObjective, KMeansObjective, NCutObjective, SparseKMeansObjective
 from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust._objectives.kmedian import KMedianObjective
 from fairclust._people.attributes import Cells
@@ -28,6 +29,7 @@ from fairclust._sweep.layout import TILE, build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import Answer, HardAnswer
 from fairclust._table.coded import GAP, CodedRows, code_type
+from fairclust._table.sparse import sparse_rows
 from fairclust.graphs import check_affinity, to_graph
 from fairclust.scaling import ArrayBlocks, StreamedSweep, open_blocks
 from fairclust.scaling.work import Costs
@@ -294,8 +296,24 @@ def ncut_of_points(X):
     return NCutObjective(to_graph(check_affinity(oracles.gaussian_affinities(X))))
 
 
+def kmeans_case(make):
+    return ObjectiveCase(make, oracles.point_costs, oracles.kmeans_objective)
+
+
+def sparse_kmeans(X):
+    return SparseKMeansObjective(sparse_rows(sparse.csr_array(X)))
+
+
+def coded_kmeans(X):
+    """Numbers only: rows with categories and gaps have laws of their own."""
+    nothing = np.zeros(0)
+    return CodedKMeansObjective(CodedRows(X, np.zeros((len(X), 0), dtype=np.uint8), nothing.astype(np.int64), nothing))
+
+
 OBJECTIVES = [
-    pytest.param(ObjectiveCase(KMeansObjective, oracles.point_costs, oracles.kmeans_objective), id="kmeans"),
+    pytest.param(kmeans_case(KMeansObjective), id="kmeans"),
+    pytest.param(kmeans_case(sparse_kmeans), id="kmeans of sparse rows"),
+    pytest.param(kmeans_case(coded_kmeans), id="kmeans of a table"),
     pytest.param(kmedian_case("euclidean", "medoid"), id="medoids"),
     pytest.param(kmedian_case("euclidean", "geometric"), id="geometric medians"),
     pytest.param(kmedian_case("manhattan", "medoid"), id="manhattan medoids"),
