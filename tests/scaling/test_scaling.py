@@ -404,3 +404,13 @@ def test_kernels_take_features_in_either_order(kernels, small):
         found.append((excess, np.array(sums), kernels.label_sums(plan, stored, labels, None, 3, 1)))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_rows_that_are_not_aligned_give_the_labels_of_those_that_are():
+    """As they come off the wire from some versions of Dask."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(400, 3)), rng.choice(["F", "M"], 400)
+    shifted = np.frombuffer(b"." + X.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(X.shape)
+    assert not shifted.flags.aligned
+    wanted, found = (FairKMeans(3, random_state=0).fit(ArrayBlocks([(rows, groups)])) for rows in (X, shifted))
+    assert (found.labels_ == wanted.labels_).all()

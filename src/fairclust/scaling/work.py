@@ -350,7 +350,7 @@ def _panels(block: Block, table: IntArray, costs: Costs) -> Iterator[_Rows]:
     known = None if kept is None else kept.of(costs)
     fresh: list[tuple[FloatArray, float] | None] = []
     for i, panel in enumerate(block.panels()):
-        X = np.asarray(panel.X, dtype=costs.centers.dtype)
+        X = np.require(panel.X, costs.centers.dtype, "A")  # arrays off the wire may be unaligned
         X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
         layout, plan = _plan(block, slice(first, first + len(X)), table, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
