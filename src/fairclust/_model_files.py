@@ -22,7 +22,7 @@ from scipy import sparse
 
 from ._checks import check_sparse
 from ._files import atomic
-from ._fit.loop import StopReason
+from ._fit.records import StopReason
 from ._people.attributes import Attribute, Attributes, Column
 from ._table.features import Category, Features, Number
 from .errors import InvalidInputError

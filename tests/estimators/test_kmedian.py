@@ -11,7 +11,9 @@ from scipy.spatial.distance import cdist
 
 from cases import SOLVER_NAMES, people
 from fairclust import FairKMedian, datasets, metrics
-from fairclust._fit.loop import Settings, fit_once
+from fairclust._fit.asks import WeightAsk
+from fairclust._fit.loop import fit_once
+from fairclust._fit.records import Settings, Start
 from fairclust._objectives import KMedianObjective, kmedian
 from fairclust._solvers import Solution
 from fairclust._sweep.question import State
@@ -188,10 +190,8 @@ def test_a_medoid_stays_in_its_cluster_for_the_next_step():
         np.zeros((2, 2)),
         np.array([[0.0, 2.2], [0.0, 0.0]]),
     )  # group 1, that of row 3, is chased from cluster 0
-    result = fit_once(
-        problem.objective, problem.sweep, problem.fairness, np.ones(2), Pushing([none, chased]),
-        np.array([[0.5], [2.5]]), Settings(max_iter=2),
-    )  # fmt: skip
+    ask = WeightAsk(problem.fairness, np.ones(2), Pushing([none, chased]))
+    result = fit_once(problem, ask, Start(np.array([[0.5], [2.5]])), Settings(max_iter=2))
     labels = problem.sweep.layout.to_user_order(result.labels)
     assert X[3, 0] == 0.5
     assert labels[3] == 0

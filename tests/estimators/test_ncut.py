@@ -13,6 +13,7 @@ import oracles
 from cases import KERNELS, people, using
 from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
 from fairclust._fairness.term import one_attribute, representation
+from fairclust._fit.records import Start
 from fairclust._graph.levels import CutEnergy, GraphLevel, coarsen, cycle, heaviest_node
 from fairclust._graph.spectral import embedding
 from fairclust._objectives import NCutObjective
@@ -456,7 +457,7 @@ def test_large_weights_are_climbed_to_from_small_ones():
     problem, _, (start,) = model._problem(W, data.groups, None)
     energy = CutEnergy(problem.fairness, np.full(6, 300.0))
     raced = problem._race(energy, np.random.RandomState(0))
-    climbed = problem.fit(300.0, start).result
+    climbed = problem.fit(300.0, Start(start)).result
     assert climbed.energy < 0.95 * problem._descend(
         energy, raced.labels, problem.settings, np.random.RandomState(0)
     ).energy  # fmt: skip

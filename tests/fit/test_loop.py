@@ -11,8 +11,11 @@ import oracles
 from cases import SOLVERS, people
 from fairclust import FairKMeans
 from fairclust._fairness.term import one_attribute
-from fairclust._fit import loop as fitting
-from fairclust._fit.loop import Settings, StopReason, fit_coarse_to_fine, fit_once
+from fairclust._fit import coarse as coarse_to_fine
+from fairclust._fit.coarse import fit_coarse_to_fine
+from fairclust._fit.loop import fit_once
+from fairclust._fit.problem import Problem
+from fairclust._fit.records import Settings, Start, StopReason
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Bound, Dual, Solution
 from fairclust._sweep.layout import build_layout
@@ -28,9 +31,9 @@ def parts_of(data):
 
 
 def fit(data, solver=None, weight=None, settings=None, state=None):
-    objective, sweep, fairness = parts_of(data)
-    weights = np.full(len(data.init), data.weight if weight is None else weight)
-    return fit_once(objective, sweep, fairness, weights, solver or Dual(), data.init, settings or Settings(), state)
+    problem = Problem(*parts_of(data), solver or Dual(), settings or Settings())
+    ask = problem.ask_at(problem.full_weights(data.weight if weight is None else weight))
+    return fit_once(problem, ask, Start(data.init, state))
 
 
 def test_four_points_on_a_line_are_clustered_as_by_hand():
@@ -157,11 +160,11 @@ def test_empty_clusters_take_the_points_that_are_served_worst():
 
 def test_many_rows_are_fitted_on_a_sample_first_and_end_as_low(monkeypatch):
     data = people(6000, n_clusters=4, seed=3)
-    objective, sweep, fairness = parts_of(data)
-    weights = np.full(4, data.weight)
+    problem = Problem(*parts_of(data), Dual(), Settings())
+    ask, sweep = problem.ask_at(problem.full_weights(data.weight)), problem.sweep
     direct = fit(data)
-    monkeypatch.setattr(fitting, "_SMALLEST_SAMPLE", 1000)
-    coarse = fit_coarse_to_fine(objective, sweep, fairness, weights, Dual(), data.init, Settings())
+    monkeypatch.setattr(coarse_to_fine, "_SMALLEST_SAMPLE", 1000)
+    coarse = fit_coarse_to_fine(problem, ask, Start(data.init))
     assert coarse.energy <= direct.energy * 1.02
     assert (np.diff(coarse.energy_history) < 0).all()
     assert sweep.n_sweeps < coarse.n_sweeps + direct.n_sweeps

@@ -9,8 +9,10 @@ import oracles
 from cases import people
 from fairclust import FairKMeans
 from fairclust._fairness.term import one_attribute
-from fairclust._fit.loop import Settings, fit_once
-from fairclust._fit.polish import Penalty, polish
+from fairclust._fit.loop import fit_once
+from fairclust._fit.polish import PenaltyMoves, polish
+from fairclust._fit.problem import Problem
+from fairclust._fit.records import Settings, Start
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Dual
 from fairclust._sweep.layout import build_layout
@@ -20,7 +22,7 @@ from fairclust._sweep.memory import InMemorySweep
 def test_penalty_of_a_move_is_the_change_of_the_weighted_errors():
     fairness, weight = one_attribute(np.array([0.5, 0.3, 0.2])), np.array([10.0, 20.0])
     masses = np.array([[3.0, 2.0, 4.0], [5.0, 1.0, 1.0]])
-    penalty = Penalty(fairness, weight, masses)
+    penalty = PenaltyMoves(fairness, weight, masses)
     before = weight @ fairness.value(masses)
     promised = penalty.leave[1, 0] + penalty.enter[0, 0]
     penalty.move(0, 1, 0)
@@ -35,8 +37,10 @@ def test_polishing_ends_where_no_single_move_pays(each_kernel, seed):
     sweep = InMemorySweep(build_layout(codes, 2), 3)
     fairness, weight = one_attribute(np.bincount(codes) / 60), np.full(3, 30.0)
     objective = KMeansObjective(data.X)
-    rough = fit_once(objective, sweep, fairness, weight, Dual(), data.init, Settings(max_iter=1))
-    polished, is_done = polish(objective, sweep, fairness, weight, rough)
+    problem = Problem(objective, sweep, fairness, Dual(), Settings(max_iter=1))
+    ask = problem.ask_at(weight[:, None])
+    rough = fit_once(problem, ask, Start(data.init))
+    polished, is_done = polish(problem, ask, rough, PenaltyMoves(fairness, weight, rough.masses))
     assert is_done
     assert polished.energy <= rough.energy
     X, codes = data.X[sweep.layout.order], sweep.layout.cells

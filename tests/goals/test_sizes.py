@@ -11,7 +11,8 @@ from cases import people
 from fairclust import FairKMeans, FairKMedian
 from fairclust._fairness.sizes import SizeFairness
 from fairclust._fairness.term import one_attribute
-from fairclust._fit.sizes import SizeBounds, bounded_counts
+from fairclust._fit.sizes import _ratio, bounded_counts
+from fairclust._goals.sizes import SizeInterval
 from fairclust.errors import ClusterSizeWarning, InvalidInputError
 
 SIZES = SizeFairness(np.array([10.0, 0.0, 8.0]), np.array([20.0, 15.0, np.inf]))
@@ -129,6 +130,5 @@ def test_wrong_sizes_are_explained(change, message):
 
 
 def test_the_ratio_of_sizes_is_one_at_the_bound():
-    bounds = SizeBounds(0.2, 0.5)
-    ratio = bounds.ratio(np.array([[20.0], [50.0], [30.0]]))
+    ratio = _ratio(SizeInterval(0.2, 0.5), np.array([20.0, 50.0, 30.0]))
     assert ratio == pytest.approx([1.0, 1.0, 0.0])

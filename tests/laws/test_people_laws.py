@@ -14,7 +14,7 @@ from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path, m
 from fairclust._fairness.kl import KLFairness
 from fairclust._fairness.overlap import OverlapFairness
 from fairclust._fairness.term import Representation, one_attribute, representation
-from fairclust._goals.margins import is_rounded, rounded_counts
+from fairclust._goals.counts import is_rounded, rounded_counts
 from fairclust._people.attributes import Options
 from fairclust._people.encode import encode_people
 from fairclust._solvers import Dual

@@ -24,6 +24,7 @@ __all__ = [
 
 name = "numpy"
 _BLOCK = 64
+_DECIDED = 16.0  # temperatures between best and second best, beyond which a point is not split
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def sweep(
         if steps is not None:
             taken = slice(-seen[cell] % steps[cell], None, steps[cell])
             curvature[cell] += np.triu(weighted[taken].T @ soft[taken], 1)
+            curvature[cell] += np.diag((weighted * soft).sum(axis=0))
             sampled[cell] += float(w[taken].sum())
             seen[cell] += len(w)
     return masses, cost, log_sum, curvature, sampled
@@ -114,24 +116,44 @@ def assign(
     labels: IntArray,
     gaps: FloatArray | None,
     n_threads: int,
+    scale: float = 0.0,
+    before: IntArray | None = None,
 ) -> tuple[FloatArray, float, float]:
-    """Write ``labels`` and ``gaps`` (OUT, visiting order); return masses (J, K), excess cost, summed gap."""
+    """Write ``labels`` and ``gaps`` (OUT, visiting order); return masses (J, K), excess cost, summed gap.
+
+    With a ``scale``, points that are undecided at it are split by their soft assignments and their number in the cell.
+    """
     n_clusters = price.shape[1]
+    seen = np.zeros(len(price), dtype=np.int64) if before is None else before.copy()
     masses = np.zeros(price.shape)
     cost = gap = 0.0
     for blocks, rows, cell in plan.chunks():
         costs, w = _rows(excess[blocks], rows), _weights(weights, rows)
         priced = costs.astype(np.float32) + price[cell].astype(np.float32)
         best = priced.argmin(axis=1)
+        two = np.partition(priced, 1, axis=1) if n_clusters > 1 else None
+        if scale > 0 and two is not None:
+            undecided = np.flatnonzero((two[:, 1] - two[:, 0]) * scale < _DECIDED)
+            best[undecided] = _split(priced[undecided], scale, seen[cell] + undecided)
+        seen[cell] += len(w)
         labels[rows] = best
         masses[cell] += np.bincount(best, weights=w, minlength=n_clusters)
         cost += float(w @ costs[np.arange(len(best)), best])
-        if n_clusters > 1:
-            two = np.partition(priced, 1, axis=1)
+        if two is not None:
             gap += float(w @ (two[:, 1] - two[:, 0]))
             if gaps is not None:
                 gaps[rows] = two[:, 1] - two[:, 0]
     return masses, cost, gap
+
+
+def _split(priced: FloatArray, scale: float, number: IntArray) -> IntArray:
+    """The clusters that these points choose by their soft assignments and their numbers in the cell."""
+    value = np.exp((priced.min(axis=1, keepdims=True) - priced).astype(float) * scale)
+    wanted = (number * 0.6180339887498949) % 1.0 * value.sum(axis=1)
+    value[value < 1e-7] = 0.0
+    passed = value.cumsum(axis=1) > wanted[:, None]
+    last = value.shape[1] - 1 - (value[:, ::-1] > 0).argmax(axis=1)
+    return np.where(passed.any(axis=1), passed.argmax(axis=1), last)
 
 
 def sweep_rows(
@@ -161,11 +183,13 @@ def assign_rows(
     price: FloatArray,
     labels: IntArray,
     n_threads: int,
+    scale: float = 0.0,
+    before: IntArray | None = None,
 ) -> tuple[float, tuple[FloatArray, float, float], FloatArray]:
     """Write ``labels`` (OUT); return the cheapest clusters' cost, what :func:`assign` does, and :func:`label_sums`."""
     excess = np.empty((len(plan.start), len(centers), _BLOCK), dtype=np.float32)
     base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)
-    answer = assign(plan, excess, weights, price, labels, None, n_threads)
+    answer = assign(plan, excess, weights, price, labels, None, n_threads, scale, before)
     return base_cost, answer, label_sums(plan, X, labels, weights, len(centers), n_threads)
 
 

@@ -294,13 +294,15 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth e
             store<float>(z_values + v * W, z[v]);
         }
         for (int64_t k = 0; k < a.n_clusters; ++k) {
-            vfloat mass = splat<float>(0);
+            vfloat mass = splat<float>(0), square = splat<float>(0);
             for (int v = 0; v < V; ++v) {
-                const vfloat s = load<float>(e + k * kBlock + v * W) * share[v];
+                const vfloat value = load<float>(e + k * kBlock + v * W), s = value * share[v];
                 mass += s;
+                square += s * (value / z[v]);
                 cost_sum += s * load<float>(excess + k * kBlock + v * W);
             }
             masses[k] += total(widened(mass));
+            if (every.step) curvature[k * a.n_clusters + k] += total(widened(square));
         }
         sums[0] += total(widened(cost_sum));
         sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
@@ -313,8 +315,28 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth e
     }
 }
 
-static void assign(const SweepArgs& a, const float* price, int64_t begin, int64_t end, int32_t* labels, float* gaps,
-                   double* masses, double* sums) {
+// The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the block.
+static inline int64_t split_choice(const float* excess, const float* price, int64_t n_clusters, double scale, double best,
+                                   int64_t r) {
+    double total = 0;
+    for (int64_t k = 0; k < n_clusters; ++k)
+        total += exp((best - (double)(excess[k * kBlock] + price[k])) * scale);
+    const double golden = (double)r * 0.6180339887498949, wanted = (golden - floor(golden)) * total;
+    double sum = 0;
+    int64_t last = 0;
+    for (int64_t k = 0; k < n_clusters; ++k) {
+        const double value = exp((best - (double)(excess[k * kBlock] + price[k])) * scale);
+        if (value < 1e-7) continue;
+        sum += value;
+        last = k;
+        if (sum > wanted) return k;
+    }
+    return last;
+}
+
+static void assign(const SweepArgs& a, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
+                   float* gaps, double* masses, double* sums) {
+    constexpr double kDecided = 16;  // temperatures between best and second best: exp(-16) of a point is nobody
     alignas(64) int32_t choice_values[kBlock];
     alignas(64) float best_values[kBlock], second_values[kBlock];
     for (int64_t b = begin; b < end; ++b) {
@@ -336,7 +358,10 @@ static void assign(const SweepArgs& a, const float* price, int64_t begin, int64_
         const int64_t start = a.blocks.start[b];
         double cost = 0, gap = 0;
         for (int i = 0; i < a.blocks.size[b]; ++i) {
-            const int64_t k = choice_values[i];
+            int64_t k = choice_values[i];
+            if (split.scale > 0 && (second_values[i] - best_values[i]) * split.scale < kDecided)
+                k = split_choice(excess + i, price, a.n_clusters, split.scale, (double)best_values[i],
+                                 split.before + start + i - a.blocks.start[begin]);
             const double w = a.weights ? a.weights[start + i] : 1.0;
             labels[start + i] = (int32_t)k;
             masses[k] += w;

@@ -53,6 +53,14 @@ struct EveryNth {
     int64_t before;  // points of the cell before the chunk's first
 };
 
+// People who are alike are split: a point that is undecided at this scale chooses by its soft assignment and its number
+// in the cell, r: the first cluster at which the cumulated assignment passes the fractional part of r times the golden
+// ratio. So many of each kind go where the soft assignment says, however the data are cut.
+struct Split {
+    double scale;    // 0: every point takes its cheapest cluster
+    int64_t before;  // points of the cell before the chunk's first
+};
+
 // What a move of one point costs besides its distance: tables for the chunk's cell, one value per cluster.
 struct MoveTables {
     const double* enter;       // IN (K,) change of the penalty when a point enters
@@ -87,14 +95,15 @@ struct KernelSet {
     RowKernels<double> f64;
 
     // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {excess cost, log-partition, curvature weight},
-    // curvature (K, K) upper triangle of sum s_k s_l over one point in `every.step`. scratch: kBlock * n_clusters.
+    // curvature (K, K): above the diagonal the sum of s_k s_l over one point in `every.step`, on it the sum of s_k^2 over
+    // all points. scratch: kBlock * n_clusters.
     void (*sweep)(const SweepArgs&, float scale, const float* pull, EveryNth every, int64_t begin, int64_t end,
                   float* scratch, double* masses, double* sums, double* curvature);
 
-    // argmin_k(a_pk + price_k), counted. OUT labels and (unless null) gaps to the second best, in visiting order;
+    // argmin_k(a_pk + price_k), counted; near-ties are split if asked for. OUT labels and (unless null) gaps to the second best, in visiting order;
     // masses (K,), sums {excess cost, gap}.
-    void (*assign)(const SweepArgs&, const float* price, int64_t begin, int64_t end, int32_t* labels, float* gaps,
-                   double* masses, double* sums);
+    void (*assign)(const SweepArgs&, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
+                   float* gaps, double* masses, double* sums);
 
     // The same softmax written out, a row of n_clusters values per point, in the user's order.
     void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* pull, int64_t begin, int64_t end,

@@ -141,14 +141,32 @@ struct AssignTables {
     const Plan& plan;
     int64_t n_clusters;
     const CellTable prices;
+    double scale;                // at which near-ties are split; 0: they are not
+    std::vector<int64_t> first;  // points of the chunk's cell before it
     Parts parts;
 
-    AssignTables(const Plan& plan_, int64_t K, const In<double, 2>& price)
-        : plan(plan_), n_clusters(K), prices(plan_, "price", price, K), parts(plan_, K + 2) {}
+    AssignTables(const Plan& plan_, int64_t K, const In<double, 2>& price, double scale_, const Counts& before)
+        : plan(plan_), n_clusters(K), prices(plan_, "price", price, K), scale(scale_), parts(plan_, K + 2) {
+        require(scale >= 0, "scale", "must not be negative");
+        std::vector<int64_t> seen(price.shape(0), 0);
+        if (before) {
+            require_shape("before", *before, {static_cast<int64_t>(price.shape(0))});
+            require(is_between(before->data(), before->size(), 0, kMostSteps), "before", "must hold counts of points");
+            seen.assign(before->data(), before->data() + before->size());
+        }
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+            const int64_t j = plan.cell(c);
+            first.push_back(seen[j]);
+            seen[j] += plan.last_point(c) - plan.first_point(c);
+        }
+    }
 
-    void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int32_t* labels, float* gaps) {
+    // Labels the blocks [begin, end) of args; they are blocks of the chunk, so many points after its first.
+    void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int64_t points, int32_t* labels,
+               float* gaps) {
         double* part = parts.of(chunk);
-        kernel_set().assign(args, prices.of(chunk), begin, end, labels, gaps, part, part + n_clusters);
+        kernel_set().assign(args, prices.of(chunk), Split{scale, first[chunk] + points}, begin, end, labels, gaps, part,
+                            part + n_clusters);
     }
 
     nb::tuple answer(size_t n_cells) const {
@@ -163,13 +181,14 @@ struct AssignTables {
 };
 
 static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price,
-                        Out<int32_t, 1> labels, std::optional<Out<float, 1>> gaps, int n_threads) {
+                        Out<int32_t, 1> labels, std::optional<Out<float, 1>> gaps, int n_threads, double scale,
+                        Counts before) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     require_shape("labels", labels, {plan.n_points()});
     if (gaps) require_shape("gaps", *gaps, {plan.n_points()});
-    AssignTables tables(plan, args.n_clusters, price);
+    AssignTables tables(plan, args.n_clusters, price, scale, before);
     run(plan, n_threads, [&](int64_t c, int) {
-        tables.count(c, args, plan.begin(c), plan.end(c), labels.data(), pointer(gaps));
+        tables.count(c, args, plan.begin(c), plan.end(c), 0, labels.data(), pointer(gaps));
     });
     return tables.answer(price.shape(0));
 }
@@ -239,14 +258,14 @@ static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> ce
 
 template <class T>
 static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights,
-                             In<double, 2> price, Out<int32_t, 1> labels, int n_threads) {
+                             In<double, 2> price, Out<int32_t, 1> labels, int n_threads, double scale, Counts before) {
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
     require_shape("labels", labels, {plan.n_points()});
-    AssignTables tables(plan, passing.rows.n_clusters, price);
+    AssignTables tables(plan, passing.rows.n_clusters, price, scale, before);
     Parts sums(plan, passing.rows.n_clusters * passing.rows.n_features);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        passing.of(c, worker, [&](RowArgs<T>& rows, const SweepArgs& costs, int64_t) {
-            tables.count(c, costs, 0, 1, labels.data(), nullptr);
+        passing.of(c, worker, [&](RowArgs<T>& rows, const SweepArgs& costs, int64_t points) {
+            tables.count(c, costs, 0, 1, points, labels.data(), nullptr);
             rows.labels = labels.data();
             row_kernels<T>().label_sums(rows, 0, 1, sums.of(c));
             rows.labels = nullptr;
@@ -367,7 +386,8 @@ template <class T> static void define(nb::module_& m) {
           "weights"_a.none().noconvert(), "scale"_a, "pull"_a.noconvert(), "steps"_a.none().noconvert(),
           "before"_a.none().noconvert(), "n_threads"_a);
     m.def("assign_rows", &assign_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
-          "weights"_a.none().noconvert(), "price"_a.noconvert(), "labels"_a.noconvert(), "n_threads"_a);
+          "weights"_a.none().noconvert(), "price"_a.noconvert(), "labels"_a.noconvert(), "n_threads"_a,
+          "scale"_a = 0.0, "before"_a.none().noconvert() = nb::none());
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
     m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
@@ -384,7 +404,8 @@ void define_rows(nb::module_& m) {
     m.def("sweep", &sweep, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
           "pull"_a.noconvert(), "steps"_a.none().noconvert(), "before"_a.none().noconvert(), "n_threads"_a);
     m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
-          "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a);
+          "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a, "scale"_a = 0.0,
+          "before"_a.none().noconvert() = nb::none());
     m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),
           "rows"_a.noconvert(), "n_threads"_a);
     define<float>(m);

@@ -24,6 +24,11 @@ class KLFairness:
     target: FloatArray
 
     @property
+    def overlaps(self) -> bool:
+        """Whether people may be in several groups, or in none."""
+        return False
+
+    @property
     def n_columns(self) -> int:
         """One per group."""
         return int(self.target.shape[-1])

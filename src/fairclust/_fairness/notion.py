@@ -24,6 +24,11 @@ class Part(Protocol):
         ...
 
     @property
+    def overlaps(self) -> bool:
+        """Whether people may be in several groups, or in none."""
+        ...
+
+    @property
     def n_columns(self) -> int:
         """How many columns it reads."""
         ...

@@ -31,6 +31,11 @@ class OverlapFairness:
     target: FloatArray
 
     @property
+    def overlaps(self) -> bool:
+        """Whether people may be in several groups, or in none."""
+        return True
+
+    @property
     def n_columns(self) -> int:
         """One per group, and one for everyone."""
         return int(self.target.shape[-1]) + 1

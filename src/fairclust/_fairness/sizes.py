@@ -33,6 +33,11 @@ class SizeFairness:
         return np.zeros(0)
 
     @property
+    def overlaps(self) -> bool:
+        """Whether people may be in several groups, or in none."""
+        return False
+
+    @property
     def n_columns(self) -> int:
         """Everyone."""
         return 1

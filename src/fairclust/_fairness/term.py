@@ -53,6 +53,16 @@ class Representation:
         return sum(part.target.shape[-1] > 0 for part in self.parts)
 
     @property
+    def attribute_parts(self) -> tuple[Part, ...]:
+        """The parts that are attributes."""
+        return self.parts[: self.n_attributes]
+
+    @property
+    def attribute_membership(self) -> FloatArray:
+        """The columns of the attributes alone."""
+        return self.membership[:, : sum(part.n_columns for part in self.attribute_parts)]
+
+    @property
     def is_constant(self) -> bool:
         """Whether all clusterings are alike: one attribute with one group, and no bound on sizes."""
         return all(part.target.shape[-1] == part.n_columns == 1 for part in self.parts)

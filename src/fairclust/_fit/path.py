@@ -11,11 +11,13 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import _checks as checks
+from .._goals.goals import MaxFairnessError
 from .._people.attributes import Attributes
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError, MissingExtraError
-from .loop import FitResult
+from .aims import GoalAim
 from .problem import Problem, WeightedFit
+from .records import FitResult, Start
 
 _GRID = 20
 _BRIEF = 3  # outer iterations on all points, where a sample was fitted first
@@ -238,11 +240,12 @@ def fairness_path(
     *,
     sensitive_features: Any,
     fairness_weights: Sequence[float] | FloatArray | None = None,
+    max_fairness_errors: Sequence[float] | FloatArray | None = None,
     sample_weight: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> FairnessPath:
-    """Fit an estimator at many weights.
+    """Fit an estimator at many weights, or for many goals.
 
     Parameters
     ----------
@@ -253,6 +256,9 @@ def fairness_path(
         As for the estimator's fit().
     fairness_weights : sequence of float or None
         Weights ≥ 0. None: 0 and a geometric grid from hardly felt to saturated, 20 in all.
+    max_fairness_errors : sequence of float or None
+        Goals ε > 0 instead of weights: at each, the cheapest clustering found whose clusters all have an error of at
+        most ε, from the loosest goal to the strictest. The path's ``fairness_weights`` are then the multipliers.
     sample_weight : array-like of shape (n_samples,) or None
     n_jobs : int or None
         Threads of each pass over the data (None: the estimator's). Every fit starts where the one before ended, which
@@ -279,9 +285,15 @@ def fairness_path(
     model.set_params(**{name: value for name, value in defaults.items() if name in model.get_params()})
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
+    if fairness_weights is not None and max_fairness_errors is not None:
+        raise InvalidInputError("fairness_weights and max_fairness_errors were both given. Give one of them.")
     given = None if fairness_weights is None else _check_weights(fairness_weights)
+    goals = None if max_fairness_errors is None else _check_goals(max_fairness_errors)
     start = model.path_start(X, sensitive_features, sample_weight)
     problem = start.problem
+    if goals is not None:
+        fits = list(_follow_goals(problem, goals, start, verbose))
+        return _collect(problem, np.array([fit.weights.max() for fit in fits]), fits, start.attributes, goals)
     weights = _grid(problem, start.parameters) if given is None else given
     fits = []
     for weight, fit in zip(weights, _follow(problem, weights, start.parameters), strict=True):
@@ -300,18 +312,37 @@ def _follow(problem: Problem, weights: FloatArray, start: FloatArray) -> Iterato
     brief = replace(problem, settings=replace(problem.settings, max_iter=_BRIEF))
     last: FitResult | None = None
     for weight in weights:
-        state = None if last is None else last.warm_state
-        parameters = start if last is None else last.parameters
+        near = Start(start) if last is None else Start(last.parameters, last.warm)
         if coarse is None or weight == 0:
-            found = problem.fit(float(weight), parameters, state)
+            found = problem.fit(float(weight), near)
             last = found.result
         else:
-            rough = coarse.fit(float(weight) * coarse.share, parameters, state)
+            rough = coarse.fit(float(weight) * coarse.share, near)
             last = rough.result
-            found = brief.fit(float(weight), last.parameters, last.state)
+            found = brief.fit(float(weight), Start(last.parameters, last.warm))
             n_sweeps = found.n_sweeps + round(rough.n_sweeps * coarse.share / problem.share)
             found = replace(found, n_sweeps=n_sweeps)
         yield found
+
+
+def _follow_goals(problem: Problem, goals: FloatArray, start: PathStart, verbose: int) -> Iterator[WeightedFit]:
+    """Fit for each goal from where the last fit ended, plain clustering first."""
+    near = Start(problem.fit(0.0, Start(start.parameters)).result.parameters)
+    for limit in goals:
+        aim = GoalAim(MaxFairnessError(problem.fairness, float(limit)), start.attributes.names)
+        found = aim.fit_from(problem, near)
+        near = Start(found.result.parameters, found.result.warm)
+        if verbose:
+            error = problem.fairness.errors(found.result.masses).max()
+            print(f"goal {limit:.4g}: objective {found.result.objective:.6g}, worst error {error:.4g}", flush=True)
+        yield found
+
+
+def _check_goals(max_fairness_errors: Sequence[float] | FloatArray) -> FloatArray:
+    goals = np.unique(np.asarray(max_fairness_errors, dtype=float))[::-1]
+    if goals.ndim != 1 or not len(goals) or not np.isfinite(goals).all() or goals[-1] <= 0:
+        raise InvalidInputError(f"max_fairness_errors={max_fairness_errors!r}, but one or more numbers > 0 are needed.")
+    return goals
 
 
 def _check_weights(fairness_weights: Sequence[float] | FloatArray) -> FloatArray:
@@ -326,8 +357,26 @@ def _grid(problem: Problem, start: FloatArray) -> FloatArray:
     return np.concatenate(([0.0], natural * np.geomspace(*_SPAN, _GRID - 1)))
 
 
-def _collect(problem: Problem, weights: FloatArray, fits: list[WeightedFit], attributes: Attributes) -> FairnessPath:
-    """At each weight, the labelling with the lowest energy of all: the lower envelope, so that scores are monotone."""
+def _cheapest_within(goals: FloatArray, objectives: FloatArray, worst: FloatArray) -> IntArray:
+    """For each goal the cheapest fit that meets it; where none does, the fairest."""
+    chosen = [
+        int(np.where(worst <= goal, objectives, np.inf).argmin()) if (worst <= goal).any() else int(worst.argmin())
+        for goal in goals
+    ]
+    return np.array(chosen)
+
+
+def _collect(
+    problem: Problem,
+    weights: FloatArray,
+    fits: list[WeightedFit],
+    attributes: Attributes,
+    goals: FloatArray | None = None,
+) -> FairnessPath:
+    """At each weight, the labelling with the lowest energy of all: the lower envelope, so that scores are monotone.
+
+    At each goal, the cheapest of all labellings that meet it.
+    """
     objectives = np.array([fit.result.objective for fit in fits])
     errors = np.array([problem.error(fit.result) for fit in fits])
     shares = np.ones(problem.fairness.n_parts) if problem.attribute_weights is None else problem.attribute_weights
@@ -336,6 +385,9 @@ def _collect(problem: Problem, weights: FloatArray, fits: list[WeightedFit], att
     chosen = energies.argmin(axis=1)
     # Ties at weight 0 and rounding must not make the choice go back.
     chosen = np.array([max(chosen[: i + 1], key=lambda c: -minimised[c]) for i in range(len(chosen))])
+    if goals is not None:
+        worst = np.array([problem.fairness.errors(fit.result.masses).max() for fit in fits])
+        chosen = _cheapest_within(goals, objectives, worst)
     masses = np.array([fits[i].result.masses for i in chosen])
     fairness = problem.fairness
     return FairnessPath(

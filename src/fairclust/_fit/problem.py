@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._fairness.term import Representation
-from .._objectives import Objective, Relaxed
+from .._objectives import Objective
 from .._solvers import Solver
-from .._sweep.question import DataSweep, State
+from .._sweep.question import DataSweep
 from .._typing import FloatArray
-from .loop import FitResult, Settings, fit_coarse_to_fine, fit_once, sampling_step
+from .asks import Ask, GoalAsk, PlainAsk, WeightAsk
+from .coarse import fit_coarse_to_fine, sampling_step
+from .loop import fit_once
+from .records import FitResult, Settings, Start
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class WeightedFit:
 
 @dataclass(frozen=True)
 class Problem:
-    """One data set with its parts; fits at any weight, from any start."""
+    """One data set with its parts; fits for any ask, from any start."""
 
     objective: Objective
     sweep: DataSweep
@@ -40,30 +43,46 @@ class Problem:
         """Weight of each cell, as one row (1, n_cells)."""
         return self.sweep.cell_masses
 
-    def fit(self, weight: float, parameters: FloatArray, state: State | None = None) -> WeightedFit:
-        """Fit at one weight for all clusters (times those of the attributes), perhaps from prices."""
+    def fit(self, weight: float, start: Start) -> WeightedFit:
+        """Fit at one weight for all clusters (times those of the attributes)."""
         weights = self.full_weights(weight)
         if self.attribute_weights is not None:
             weights = weights * self.attribute_weights
-        result = self.fit_weights(weights, parameters, state)
+        result = self.fit_weights(weights, start)
         return WeightedFit(result, weights, result.n_sweeps)
 
     def full_weights(self, weight: float) -> FloatArray:
         """One weight for all clusters and attributes, (n_clusters, n_parts)."""
-        return np.full((self.sweep.n_clusters, self.fairness.n_parts), weight)
+        return np.full((self.sweep.n_clusters, self.fairness.n_parts), float(weight))
 
-    def fit_weights(
-        self,
-        weights: FloatArray,
-        parameters: FloatArray,
-        state: State | None = None,
-        settings: Settings | None = None,
-    ) -> FitResult:
-        """Fit at a weight per cluster and attribute, (n_clusters, n_parts)."""
+    def ask_at(self, weights: FloatArray) -> Ask:
+        """What a weight per cluster and attribute, (n_clusters, n_parts), asks for."""
         fairness, weight = self.fairness.weighted(weights)
-        parts = (self.objective, self.sweep, fairness, weight, self.solver, parameters, settings or self.settings)
-        is_new = state is None or isinstance(self.objective, Relaxed)
-        return fit_coarse_to_fine(*parts, state) if is_new else fit_once(*parts, state)
+        if not weight.any() or fairness.is_constant:
+            return PlainAsk()
+        return WeightAsk(fairness, weight, self.solver)
+
+    def fit_weights(self, weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
+        """Fit at a weight per cluster and attribute."""
+        return self.fit_ask(self.ask_at(weights), start, settings)
+
+    def fit_ask(self, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
+        """Fit for what is asked; something easier first where the start is new."""
+        if start.warm is None or self.objective.relaxed() is not None:
+            return fit_coarse_to_fine(self, ask, start, settings)
+        return fit_once(self, ask, start, settings)
+
+    def proved(self, ask: GoalAsk, found: FitResult) -> FitResult:
+        """The result at its labels' own parameters, with a proof of how far from the cheapest they can be there."""
+        n_before = self.sweep.n_sweeps
+        own = self.objective.parameters(self.sweep, found.labels, found.masses.sum(axis=1))
+        self.objective.fill(self.sweep, own)
+        prices = ask.solver.solve(self.sweep, ask.goal, found.warm)
+        bound = ask.prove(self.sweep, prices)
+        return replace(
+            found, parameters=own, warm=prices, state=prices.state, lower_bound=bound,
+            n_sweeps=found.n_sweeps + self.sweep.n_sweeps - n_before,
+        )  # fmt: skip
 
     def coarse(self) -> Problem | None:
         """The same problem on a sample of the points; None where there are too few to need one."""
@@ -90,4 +109,4 @@ class Problem:
         """Return a weight of the right order: a cluster's fairness is worth moving its points by their gap."""
         self.objective.fill(self.sweep, parameters)
         gap = self.sweep.assign(np.zeros((self.sweep.n_clusters, self.sweep.n_cells))).gap
-        return max(self.sweep.total * gap / self.sweep.n_clusters, 1e-12)
+        return max(self.sweep.total * gap / self.sweep.n_clusters, np.finfo(float).tiny ** 0.5)

@@ -2,33 +2,69 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._fairness.notion import Part
 from .._fairness.term import Representation, cluster_balances
+from .._sweep.question import DataSweep
 from .._typing import AnyArray, FloatArray
+from .balance import BalanceCone
+from .bounds import BoundsCone
+from .conditions import Clause
+from .cone import Cone
+from .counts import WholePeople, exact_people, is_rounded, smallest_error
+from .error import ErrorCone
+from .exact import ExactCone
+from .overlap import OverlapCone
+from .repair import repair
+
+_AS_GOOD_AS_EXACT = 1e-10  # an error below this is the target itself, but for rounding
 
 
-class Goal(Protocol):
-    """A goal holds when every cluster's ratio is at most 1 in every attribute."""
+class Goal(ABC):
+    """A goal holds when every cluster's ratio is at most 1 in every attribute.
 
+    For solvers it is a clause per attribute: the cone of masses that meet it.
+    """
+
+    @abstractmethod
+    def clauses(self, slack: float) -> tuple[Clause, ...]:
+        """One clause per attribute, stricter than the goal by this share of what it allows."""
+
+    @abstractmethod
+    def relaxed(self, masses: FloatArray) -> Goal:
+        """The nearest goal that data with these masses (1, n_cells) allow."""
+
+    def is_met(self, masses: FloatArray) -> bool:
+        """Whether every cluster meets the goal."""
+        return bool(self.ratio(masses).max() <= 1.0)
+
+    def whole(self, membership: FloatArray, sweep: DataSweep) -> WholePeople:
+        """How whole people are made to meet the goal."""
+        return repair
+
+    def least_for(self, size: float) -> str:
+        """The smallest error that a cluster of this size can have, as a sentence; empty where that says nothing."""
+        return ""
+
+    @abstractmethod
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Return how far each cluster is from the goal: 0 at the target, 1 just met, more if missed.
 
         Shape (n_clusters, n_attributes).
         """
-        ...
 
+    @abstractmethod
     def achieved(self, masses: FloatArray) -> float:
         """The figure that the goal limits, of the worst cluster."""
-        ...
 
+    @abstractmethod
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """Why no clustering of these data can meet the goal, or None."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -54,15 +90,53 @@ def _tables(fairness: Representation, masses: FloatArray, names: AnyArray | None
 
 
 @dataclass(frozen=True)
-class MaxFairnessError:
+class MaxFairnessError(Goal):
     """KL(target ‖ shares) of every cluster, in every attribute, at most ``limit``; 0 asks for exact proportions."""
 
     fairness: Representation
     limit: float
 
+    def clauses(self, slack: float) -> tuple[Clause, ...]:
+        """Errors within the limit; where that is 0, a ray."""
+        return tuple(
+            Clause(self._cone(part, slack), part.target.shape[-1], part.overlaps)
+            for part in self.fairness.attribute_parts
+        )
+
+    def _cone(self, part: Part, slack: float) -> Cone:
+        limit = self.limit * (1.0 - slack)
+        if part.overlaps:
+            return OverlapCone(part.target, max(limit, _AS_GOOD_AS_EXACT))
+        return ExactCone(part.target) if self.limit < _AS_GOOD_AS_EXACT else ErrorCone(part.target, limit)
+
+    def relaxed(self, masses: FloatArray) -> MaxFairnessError:
+        """As far beyond the error of all data as the goal is beyond 0."""
+        least = float(self.fairness.errors(masses.sum(axis=0, keepdims=True)).max())
+        return replace(self, limit=least + max(self.limit, 1e-3 * least, _AS_GOOD_AS_EXACT))
+
+    def is_met(self, masses: FloatArray) -> bool:
+        """Whether every cluster meets the goal; exact proportions, up to the rounding to whole people."""
+        if self.limit == 0 and _are_whole(masses):
+            return is_rounded(masses, self.fairness.attribute_membership)
+        return super().is_met(masses)
+
+    def whole(self, membership: FloatArray, sweep: DataSweep) -> WholePeople:
+        """Exact counts where the error is to be 0."""
+        if self.limit == 0 and sweep.can_move_points and not sweep.is_weighted:
+            return exact_people(membership)
+        return repair
+
+    def least_for(self, size: float) -> str:
+        """The best that so many whole people can do in the attribute that is worst for them."""
+        least = max(
+            (smallest_error(part.target, size) for part in self.fairness.attribute_parts if not part.overlaps),
+            default=0.0,
+        )
+        return f"With so many people an error of {least:.3g} is the least there can be. " if least > self.limit else ""
+
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Error over limit."""
-        return self.fairness.errors(masses) / max(self.limit, 1e-15)
+        return self.fairness.errors(masses) / max(self.limit, _AS_GOOD_AS_EXACT)
 
     def achieved(self, masses: FloatArray) -> float:
         """Largest error."""
@@ -90,11 +164,31 @@ class MaxFairnessError:
 
 
 @dataclass(frozen=True)
-class MinBalance:
+class MinBalance(Goal):
     """Smallest ratio between two groups' counts, in every cluster and attribute, at least ``limit``."""
 
     fairness: Representation
     limit: float
+
+    def clauses(self, slack: float) -> tuple[Clause, ...]:
+        """Two groups: a share between bounds. More: no group smaller than b times another."""
+        return tuple(
+            Clause(self._cone(part.target, slack), part.target.shape[-1], part.overlaps)
+            for part in self.fairness.attribute_parts
+        )
+
+    def _cone(self, target: FloatArray, slack: float) -> Cone:
+        best = float((target.min(axis=-1) / target.max(axis=-1)).min())
+        limit = self.limit + slack * max(best - self.limit, 0.0)
+        if target.shape[-1] != 2:
+            return BalanceCone(target, limit)
+        few, many = limit / (1.0 + limit), 1.0 / (1.0 + limit)
+        return BoundsCone(target, np.full(2, few), np.full(2, many))
+
+    def relaxed(self, masses: FloatArray) -> MinBalance:
+        """A little less than the balance of all data."""
+        least = min(float(cluster_balances(table.masses).min()) for table in _tables(self.fairness, masses))
+        return replace(self, limit=0.99 * least)
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Distance from the target's own balance, over the distance allowed."""
@@ -127,12 +221,29 @@ class MinBalance:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Goal):
     """Share of each group in every cluster between ``lower`` and ``upper``, the groups of all attributes in a row."""
 
     fairness: Representation
     lower: FloatArray
     upper: FloatArray
+
+    def clauses(self, slack: float) -> tuple[Clause, ...]:
+        """Shares between bounds."""
+        made, first = [], 0
+        for part in self.fairness.attribute_parts:
+            own = slice(first, first + part.target.shape[-1])
+            lower, upper = self.lower[own], self.upper[own]
+            middle = np.clip(part.target if part.target.ndim == 1 else part.target.mean(axis=0), lower, upper)
+            cone = BoundsCone(part.target, lower + slack * (middle - lower), upper - slack * (upper - middle))
+            made.append(Clause(cone, part.target.shape[-1], part.overlaps))
+            first = own.stop
+        return tuple(made)
+
+    def relaxed(self, masses: FloatArray) -> Bounds:
+        """Bounds wide enough for the shares of all data."""
+        shares = self.fairness.proportions(masses.sum(axis=0, keepdims=True))[0]
+        return replace(self, lower=np.minimum(self.lower, 0.99 * shares), upper=np.maximum(self.upper, 1.01 * shares))
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Largest deviation from the target over the deviation allowed on that side."""
@@ -171,6 +282,10 @@ class Bounds:
             own = slice(first, first + table.masses.shape[1])
             yield table, self.lower[own], self.upper[own]
             first = own.stop
+
+
+def _are_whole(masses: FloatArray) -> bool:
+    return bool((masses == np.round(masses)).all())
 
 
 def _with_size(n_columns: int, table: _Table) -> FloatArray:

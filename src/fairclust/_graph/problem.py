@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .._fairness.term import Representation
-from .._fit.loop import FitResult, Settings, StopReason, fit_once
+from .._fit.asks import Ask, GoalAsk, PlainAsk, WeightAsk
+from .._fit.loop import fit_once
 from .._fit.problem import Problem
+from .._fit.records import FitResult, Settings, Start, StopReason
 from .._objectives import NCutObjective
 from .._objectives.ncut import sufficient_shift
 from .._sweep.memory import InMemorySweep
@@ -38,12 +40,28 @@ _HOLDING = 2.0  # a shift at which no node wants to leave
 _SHIFTS = (0.0, 0.25)  # tried before the shift that is known to be enough
 
 
+_FIRST_WEIGHT = 1.0  # Ncut is of order 1, and so is its weight
+_WEIGHT_STEP = 6.0
+_NEAR = 1.5  # ratio of the weights on either side of a goal
+_MOST_WEIGHTS = 8
+_GOAL_ROUNDS = 3
+_LETTING_GO = 0.3  # of the weight that nearly meets the goal
+
+
 @dataclass(frozen=True)
 class Opening:
     """One way to shrink the graph, and labels of its coarsest level to start from."""
 
     hierarchy: Hierarchy
     labels: list[IntArray]
+
+
+@dataclass(frozen=True)
+class _AtWeight:
+    """A fit at one weight for all clusters."""
+
+    weight: float
+    result: FitResult
 
 
 _Entrant = tuple[float, int, Opening, IntArray]
@@ -90,15 +108,9 @@ class NCutProblem(Problem):
     _known: dict[str, float] = field(default_factory=dict, repr=False)
     _raced: dict[float, _Climber] = field(default_factory=dict, repr=False)  # by weight: winners of the coarse race
 
-    def fit_weights(
-        self,
-        weights: FloatArray,
-        parameters: FloatArray,
-        state: State | None = None,
-        settings: Settings | None = None,
-    ) -> FitResult:
+    def fit_weights(self, weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
         """Fit at a weight per cluster and attribute, from labels and from the openings, whichever is lower."""
-        settings = settings or self.settings
+        settings, parameters = settings or self.settings, start.parameters
         energy = CutEnergy(*self.fairness.weighted(weights), self.sweep.n_threads)
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
@@ -110,6 +122,71 @@ class NCutProblem(Problem):
             labels = min(labels, softened, key=lambda tried: energy.value(self.level, tried))
             settings = replace(settings, assignments="hard")
         return self._descend(energy, labels, settings, random_state)
+
+    def fit_ask(self, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
+        """Fit for a goal; at weights, see :meth:`fit_weights`."""
+        assert isinstance(ask, GoalAsk)
+        n_before = self.sweep.n_sweeps
+        near = self._near_goal(ask, start)
+        found = [self._meet(ask, one.weight, one.result) for one in near]
+        best = min(found, key=lambda one: one.energy)
+        for _ in range(_GOAL_ROUNDS):
+            # A smaller weight lets the cut fall and fairness go; meeting the goal from there may end lower.
+            weight = near[0].weight * _LETTING_GO
+            looser = self.fit(weight, Start(best.parameters))
+            again = self._meet(ask, weight, looser.result)
+            if again.energy >= best.energy * (1.0 - self.settings.tol):
+                break
+            best = again
+        history = np.minimum.accumulate([one.energy for one in found if np.isfinite(one.energy)] or [best.energy])
+        history = np.append(history[history > best.energy], best.energy)
+        return replace(
+            best, energy_history=history, n_iter=len(history), n_sweeps=self.sweep.n_sweeps - n_before,
+            stop_reason=StopReason.SEARCH_ENDED,
+        )  # fmt: skip
+
+    def _near_goal(self, ask: GoalAsk, start: Start) -> list[_AtWeight]:
+        """Fits at one weight for all clusters: one that just misses the goal, and one that just meets it."""
+        weight = _FIRST_WEIGHT
+        missed: _AtWeight | None = None
+        met: _AtWeight | None = None
+        for _ in range(_MOST_WEIGHTS):
+            near = met or missed
+            tried = _AtWeight(weight, self.fit(weight, start if near is None else Start(near.result.parameters)).result)
+            if ask.goal.beyond(tried.result.masses).any():
+                missed = tried
+            else:
+                met = tried
+            if missed is None or met is None:
+                weight *= _WEIGHT_STEP if met is None else 1.0 / _WEIGHT_STEP
+            elif met.weight / missed.weight < _NEAR:
+                break
+            else:
+                weight = float(np.sqrt(met.weight * missed.weight))
+        return [one for one in (missed, met) if one is not None]
+
+    def _meet(self, ask: GoalAsk, weight: float, near: FitResult) -> FitResult:
+        """From labels that are near the goal to labels that meet it: bound steps, whose prices are solved for."""
+        labels = near.parameters
+        unit = float(self.objective.graph.n_nodes)
+        best: FitResult | None = None
+        if not ask.goal.beyond(near.masses).any():
+            best = replace(near, energy=near.objective)
+        for shift in (*_SHIFTS, self._sufficient_shift()):
+            objective = replace(self.objective, shift=shift, unit=unit)
+            quiet = replace(self.settings, on_iteration=None)
+            found = fit_once(replace(self, objective=objective), ask, Start(labels), quiet)
+            user = self.sweep.layout.to_user_order(found.labels)
+            value = self.objective.value(user, self.sweep.n_clusters, self.sweep.n_threads)
+            energy = value + ask.penalty(found.masses)
+            if best is None or energy < best.energy:
+                best = replace(found, parameters=user, objective=value, energy=energy)
+        assert best is not None
+        return replace(best, state=self._hold(best.parameters))
+
+    def proved(self, ask: GoalAsk, found: FitResult) -> FitResult:
+        """As it is: the bound on Ncut's majoriser is no bound on Ncut."""
+        return found
 
     def coarse(self) -> None:
         """None: a sample of the nodes has few of the links. Starts are coarse instead."""
@@ -239,7 +316,10 @@ class NCutProblem(Problem):
         if settings.on_iteration is not None:
             say = settings.on_iteration
             settings = replace(settings, on_iteration=lambda n_iter, value: say(n_iter, value / unit))
-        found = fit_once(objective, self.sweep, energy.fairness, energy.weight * unit, self.solver, labels, settings)
+        weight = energy.weight * unit
+        is_plain = not weight.any() or energy.fairness.is_constant
+        ask = PlainAsk() if is_plain else WeightAsk(energy.fairness, weight, self.solver)
+        found = fit_once(replace(self, objective=objective), ask, Start(labels), settings)
         return replace(
             found,
             objective=found.objective / unit,

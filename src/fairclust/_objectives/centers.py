@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 
 SQUARED_EUCLIDEAN, EUCLIDEAN, MANHATTAN = 0, 1, 2  # metrics, as the kernels number them
 
@@ -23,3 +23,63 @@ def ahead(old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
 def lead(at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
     """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
     return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
+
+
+_SAMPLED = 1024  # points of a cluster that tell how it is best cut in two
+_ROUNDS = 6  # of two means: nearly all there is to gain
+
+
+def halves(
+    X: FloatArray, order: IntArray, labels: IntArray, weights: FloatArray | None, n_clusters: int, power: int
+) -> list[tuple[float, FloatArray]]:
+    """For each cluster two centres, and what the sum of distances to the ``power`` falls by with them, about.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    order : ndarray of shape (n_samples,)
+        Visiting order → row of X.
+    labels, weights : ndarray of shape (n_samples,)
+        In visiting order.
+    n_clusters : int
+    power : {1, 2}
+    """
+    by_cluster = np.argsort(labels, kind="stable")
+    ends = np.searchsorted(labels[by_cluster], np.arange(n_clusters + 1))
+    found = []
+    for k in range(n_clusters):
+        members = by_cluster[ends[k] : ends[k + 1]]
+        taken = members[:: max(1, len(members) // _SAMPLED)]
+        mass = np.ones(len(taken)) if weights is None else weights[taken]
+        points = X[order[taken]].astype(float)
+        gain, places = _two_means(points, mass, power)
+        found.append((gain * len(members) / max(len(taken), 1), places.astype(X.dtype)))
+    return found
+
+
+def _two_means(points: FloatArray, mass: FloatArray, power: int) -> tuple[float, FloatArray]:
+    """Cut along the longest axis, then Lloyd's steps; what one centre costs more than the two."""
+    if len(points) < 2 or mass.sum() <= 0:
+        return 0.0, np.zeros((2, points.shape[1]))
+    mean = np.average(points, axis=0, weights=mass)
+    centered = points - mean
+    _, _, axes = np.linalg.svd(centered * np.sqrt(mass)[:, None], full_matrices=False)
+    side = centered @ axes[0] > 0
+    places = np.stack((mean, mean))
+    for _ in range(_ROUNDS):
+        if mass[side].sum() <= 0 or mass[~side].sum() <= 0:
+            return 0.0, places
+        places = np.stack([np.average(points[half], axis=0, weights=mass[half]) for half in (~side, side)])
+        distance = ((points[:, None, :] - places) ** 2).sum(axis=2)
+        nearer = distance[:, 1] < distance[:, 0]
+        if (nearer == side).all():
+            break
+        side = nearer
+    before = (centered**2).sum(axis=1) ** (power / 2)
+    after = distance.min(axis=1) ** (power / 2)
+    return float(mass @ (before - after)), places
+
+
+def nearest_rows(X: FloatArray, places: FloatArray) -> FloatArray:
+    """The rows of X nearest to some places."""
+    return np.stack([X[int(((X - place) ** 2).sum(axis=1).argmin())] for place in places])

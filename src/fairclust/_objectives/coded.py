@@ -12,13 +12,14 @@ from .._sweep.question import Answer, State
 from .._table.coded import CodedRows
 from .._typing import FloatArray, IntArray
 from . import centers
+from ._base import Objective
 from .kmeans import _slices
 
 if TYPE_CHECKING:
-    from .._fit.polish import Penalty
+    from .._fit.polish import Moves
 
 
-class CodedKMeansObjective:
+class CodedKMeansObjective(Objective):
     """Σ_p Σ_f ‖x_pf − c_k(p)f‖² over the features f that row p has; c_kf is the mean over those in cluster k with f.
 
     A category counts as a coordinate of its own, so a centre holds the shares of the categories, times their unit.
@@ -32,7 +33,10 @@ class CodedKMeansObjective:
         Sample weights, for the variance that ``tol`` is relative to.
     """
 
+    can_polish = True
+
     def __init__(self, rows: CodedRows, weights: FloatArray | None = None) -> None:
+        self.can_lead = not rows.has_gaps  # with gaps, what leading costs is not known
         self.rows = rows
         self._weights = weights
         self._variance = _mean_variance(rows, weights)
@@ -71,12 +75,12 @@ class CodedKMeansObjective:
         return answer.cost - float(answer.masses.sum(axis=1) @ moved)
 
     def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
-        """Go on from old to new, and a share of that way farther; with gaps, what that costs is not known: stay."""
-        return new if self.rows.has_gaps else centers.ahead(old, new, reach)
+        """Go on from old to new, and a share of that way farther."""
+        return centers.ahead(old, new, reach)
 
     def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
         """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return 0.0 if self.rows.has_gaps else centers.lead(at, own, sizes)
+        return centers.lead(at, own, sizes)
 
     def sampled(self, rows: IntArray) -> CodedKMeansObjective:
         """The same on some rows only."""
@@ -118,10 +122,10 @@ class CodedKMeansObjective:
         )
         return result
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, penalty: Penalty, least: float) -> int:
+    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: Moves, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         rows, layout = self.rows, sweep.layout
-        sizes = penalty.masses.sum(axis=1)
+        sizes = moves.masses.sum(axis=1)
         sums = self._sums(sweep, labels, None)
         observed, means = rows.observed(sums), rows.means(sums)
         entering = observed / (observed + 1.0)
@@ -129,15 +133,15 @@ class CodedKMeansObjective:
         found = [np.zeros(0, dtype=np.int32)]
         for part in _slices(len(labels)):
             at, own, cells = np.arange(part.stop - part.start), labels[part], layout.cells[part]
-            go = self.costs(means, layout.order[part], sweep.n_threads, entering) + penalty.enter.T[cells]
+            go = self.costs(means, layout.order[part], sweep.n_threads, entering) + moves.enter.T[cells]
             go[at, own] = np.inf
-            stay = self.costs(means, layout.order[part], sweep.n_threads, leaving)[at, own] - penalty.leave[own, cells]
+            stay = self.costs(means, layout.order[part], sweep.n_threads, leaving)[at, own] - moves.leave[own, cells]
             found.append((np.flatnonzero(go.min(axis=1) < stay - least) + part.start).astype(np.int32))
         positions = np.concatenate(found)
         n_moves = 0
         while made := kernels.coded_moves(
             rows.numbers, rows.codes, rows.first, rows.units**2, layout.order[positions], positions,
-            layout.cells[positions], labels, sums, sizes, penalty.enter, penalty.leave, least, penalty.move,
+            layout.cells[positions], labels, sums, sizes, moves.enter, moves.leave, least, moves.move,
         ):  # fmt: skip
             n_moves += made
         return n_moves

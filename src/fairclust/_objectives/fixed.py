@@ -12,7 +12,7 @@ from .._typing import FloatArray, IntArray
 from ._base import Objective
 
 
-class FixedObjective:
+class FixedObjective(Objective):
     """Point costs of an objective at given parameters, whatever the labels.
 
     Parameters

@@ -12,15 +12,16 @@ from .._sweep.memory import InMemorySweep
 from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from . import centers
+from ._base import Objective
 from .centers import SQUARED_EUCLIDEAN
 
 if TYPE_CHECKING:
-    from .._fit.polish import Penalty
+    from .._fit.polish import Moves
 
 _ROWS = 1 << 16  # in float64 at a time, for passes in NumPy: 13 MB with 25 features
 
 
-class KMeansObjective:
+class KMeansObjective(Objective):
     """Σ_p ‖x_p − c_k(p)‖², with a_pk = ‖x_p − c_k‖² and c_k the mean of cluster k.
 
     Parameters
@@ -30,6 +31,10 @@ class KMeansObjective:
     weights : ndarray of shape (n_samples,) or None
         Sample weights, for the variance that ``tol`` is relative to.
     """
+
+    can_lead = True
+    can_polish = True
+    can_relocate = True
 
     def __init__(self, X: FloatArray, weights: FloatArray | None = None) -> None:
         self.X = X
@@ -86,19 +91,23 @@ class KMeansObjective:
             distance[sweep.weights == 0] = -1.0
         return np.argsort(-distance, kind="stable")[:count]
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, penalty: Penalty, least: float) -> int:
+    def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
+        """Two means per cluster, of some of its points."""
+        return centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), power=2)
+
+    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: Moves, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
-        sizes = penalty.masses.sum(axis=1)
+        sizes = moves.masses.sum(axis=1)
         sums = kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads)
         found = kernels.find_moves(
             sweep.plan, SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
-            np.ascontiguousarray(penalty.enter.T), np.ascontiguousarray(penalty.leave.T),
+            np.ascontiguousarray(moves.enter.T), np.ascontiguousarray(moves.leave.T),
             sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), least, sweep.n_threads,
         )  # fmt: skip
         rows, cells = sweep.layout.order[found], sweep.layout.cells[found]
         n_moves = 0
         while made := kernels.make_moves(
-            self.X, rows, found, cells, labels, sums, sizes, penalty.enter, penalty.leave, least, penalty.move
+            self.X, rows, found, cells, labels, sums, sizes, moves.enter, moves.leave, least, moves.move
         ):
             n_moves += made
         return n_moves

@@ -11,6 +11,8 @@ from .._core import kernels
 from .._sweep.memory import InMemorySweep
 from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
+from . import centers
+from ._base import Objective
 from .centers import EUCLIDEAN, MANHATTAN, movement
 from .kmeans import _mean_variance, _slices
 
@@ -73,7 +75,7 @@ class Effort:
     n_distances: int = 0
 
 
-class KMedianObjective:
+class KMedianObjective(Objective):
     """Σ_p d(x_p, c_k(p)), with a_pk = d(x_p, c_k) and c_k the medoid or the geometric median of cluster k.
 
     A medoid is a point of its own cluster. So that the point costs bound the objective from above, the medoids that
@@ -92,6 +94,8 @@ class KMedianObjective:
     weights : ndarray of shape (n_samples,) or None
         Sample weights, for the variance that ``tol`` is relative to.
     """
+
+    can_relocate = True
 
     def __init__(
         self,
@@ -185,6 +189,13 @@ class KMedianObjective:
         if self.center != "medoid":
             return None
         return KMedianObjective(self.X, self.metric, "geometric", self.effort, self._weights)
+
+    def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
+        """Two centres per cluster, of some of its points; medoids are points."""
+        found = centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), power=1)
+        if self.center != "medoid":
+            return found
+        return [(gain, centers.nearest_rows(self.X, places)) for gain, places in found]
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the mean variance of the features; 0 when no medoid changed."""

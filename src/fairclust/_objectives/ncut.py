@@ -12,10 +12,11 @@ from .._sweep.memory import InMemorySweep
 from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from ..graphs import Graph
+from ._base import Objective
 
 
 @dataclass(frozen=True)
-class NCutObjective:
+class NCutObjective(Objective):
     """K − Σ_k S_kᵗWS_k / dᵗS_k, with a_pk = d_p z_k − 2 (WS)_pk / dᵗS_k, z_k = S_kᵗWS_k / (dᵗS_k)².
 
     The point costs come from the linearised ratios, so they bound Ncut from above only where W is positive

@@ -10,9 +10,10 @@ from .._sweep.question import Answer, State
 from .._table.sparse import SparseRows
 from .._typing import FloatArray, IntArray
 from . import centers
+from ._base import Objective
 
 
-class SparseKMeansObjective:
+class SparseKMeansObjective(Objective):
     """Σ_p ‖x_p − c_k(p)‖², with ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖². The centres are dense.
 
     Parameters
@@ -22,6 +23,8 @@ class SparseKMeansObjective:
     weights : ndarray of shape (n_samples,) or None
         Sample weights, for the variance that ``tol`` is relative to.
     """
+
+    can_lead = True
 
     def __init__(self, rows: SparseRows, weights: FloatArray | None = None) -> None:
         self.rows = rows

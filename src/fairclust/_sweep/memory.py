@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._core import kernels
 from .._typing import FloatArray, IntArray
 from .layout import TILE, Layout, build_layout, every_nth_of_each
-from .question import Answer, HardAnswer, State
+from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
@@ -38,6 +40,8 @@ class InMemorySweep:
     n_sweeps : int
         Passes over the point costs so far, soft and hard.
     """
+
+    can_move_points = True
 
     def __init__(self, layout: Layout, n_clusters: int, weights: FloatArray | None = None, n_threads: int = 1) -> None:
         self.layout = layout
@@ -106,11 +110,14 @@ class InMemorySweep:
             curvature=laplacian(pairs, masses, sampled) if curvature else None,
         )
 
-    def assign(self, price: FloatArray, gaps: FloatArray | None = None) -> HardAnswer:
-        """Label every point argmin(a + price) and count the labels by group; gaps to the second best go to ``gaps``."""
+    def assign(self, price: FloatArray, gaps: FloatArray | None = None, *, split: float = 0.0) -> HardAnswer:
+        """Label every point argmin(a + price) and count the labels by cell; gaps to the second best go to ``gaps``.
+
+        With a scale to ``split`` at, points that are undecided there are split by their soft assignments.
+        """
         self.n_sweeps += 1
         masses, cost, gap = kernels.assign(
-            self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads
+            self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads, split
         )
         gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(masses.T, self.base_cost + cost, gap)
@@ -122,6 +129,73 @@ class InMemorySweep:
         tile = np.repeat(np.arange(self.layout.n_tiles), self.layout.size)
         self.excess[tile, :, every - self.layout.start[tile]] = costs - cheapest[:, None]
         self.base_cost = float(cheapest.sum() if self.weights is None else self.weights @ cheapest)
+
+    def candidates(self, labels: IntArray, kinds: IntArray, count: int) -> Candidates:
+        """Points whose moves cost least."""
+        parts = []
+        members: dict[tuple[int, int], tuple[IntArray, FloatArray]] = {}
+        for i, (cell, source, destination) in enumerate(kinds.tolist()):
+            if (cell, source) not in members:
+                own = np.flatnonzero((labels == source) & (self.layout.cells == cell))
+                members[cell, source] = own, self.cost_rows(own)
+            own, costs = members[cell, source]
+            extra = costs[:, destination].astype(float) - costs[:, source]
+            first = np.argpartition(extra, count - 1)[:count] if len(extra) > count else np.arange(len(extra))
+            mass = np.ones(len(first)) if self.weights is None else self.weights[own[first]]
+            parts.append((np.full(len(first), i), own[first], extra[first], mass))
+        return Candidates(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def gaps(self, price: FloatArray) -> FloatArray:
+        """How much dearer each point's second choice is, times its weight."""
+        gaps = np.empty(self.n_samples, dtype=np.float32)
+        self.assign(price, gaps)
+        return gaps.astype(float) if self.weights is None else gaps * self.weights
+
+    def costs_of_cell(self, cell: int) -> tuple[IntArray, FloatArray]:
+        """Points of a cell, and their costs above the cheapest cluster, a row each."""
+        members = np.flatnonzero(self.layout.cells == cell)
+        return members, self.cost_rows(members)
+
+    def move_points(self, labels: IntArray, moves: dict[int, int]) -> IntArray:
+        """The labels after the moves."""
+        moved = labels.copy()
+        moved[np.fromiter(moves, dtype=np.int64)] = np.fromiter(moves.values(), dtype=np.int32)
+        return moved
+
+    def keep_in(self, anchors: IntArray | None, labels: IntArray, hard: HardAnswer) -> HardAnswer:
+        """Bring anchors back."""
+        if anchors is None:
+            return hard
+        strays = [(k, int(p)) for k, p in enumerate(anchors) if p >= 0 and labels[p] != k]
+        masses, cost = hard.masses.copy(), hard.cost
+        for cluster, point in strays:
+            mass = self._mass(point)
+            excess, cell = self.cost_rows(np.array([point]))[0], self.layout.cells[point]
+            masses[labels[point], cell] -= mass
+            masses[cluster, cell] += mass
+            cost += mass * float(excess[cluster] - excess[labels[point]])
+            labels[point] = cluster
+        return HardAnswer(masses, cost, hard.gap) if strays else hard
+
+    def fill_empty(self, labels: IntArray, hard: HardAnswer, farthest: Callable[[], IntArray]) -> FloatArray:
+        """The worst served points that leave nobody alone."""
+        empty = np.flatnonzero(hard.masses.sum(axis=1) <= 0)
+        if not len(empty):
+            return hard.masses
+        masses, cells = hard.masses.copy(), self.layout.cells
+        spare = iter(farthest())
+        for cluster in empty:
+            for point in spare:
+                mass = self._mass(point)
+                if mass > 0 and masses[labels[point]].sum() > mass:
+                    masses[labels[point], cells[point]] -= mass
+                    masses[cluster, cells[point]] += mass
+                    labels[point] = cluster
+                    break
+        return masses
+
+    def _mass(self, point: int) -> float:
+        return 1.0 if self.weights is None else float(self.weights[point])
 
     def cost_rows(self, positions: IntArray) -> FloatArray:
         """Excess costs of some points (positions in visiting order), one row each."""
@@ -136,28 +210,31 @@ class InMemorySweep:
 
 
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
-    """Turn Σ s_k s_l over the sampled points (upper triangle) into −∂masses/∂pull of all points.
+    """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂pull of all points.
 
+    The diagonal of ``pairs`` holds Σ s_k² over all points: ``masses`` less that is what is not decided yet.
     ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
     """
     weight = masses.sum(axis=1)
     grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
-    pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
-    pairs += _faint(pairs, masses)
-    table = -pairs
     diagonal = np.arange(masses.shape[1])
+    undecided = np.maximum(masses - pairs[:, diagonal, diagonal], 0.0)
+    pairs = np.triu(pairs, 1)
+    pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+    pairs += _faint(pairs, masses, undecided)
+    table = -pairs
     table[:, diagonal, diagonal] = pairs.sum(axis=2)
     return table
 
 
-def _faint(pairs: FloatArray, masses: FloatArray) -> FloatArray:
+def _faint(pairs: FloatArray, masses: FloatArray, undecided: FloatArray) -> FloatArray:
     """What the kernels leave out: points that give next to nothing to a cluster, Σ s_k s_l over them.
 
-    All a cluster has of a group may be such crumbs. They are then its mass, s_k(1 − s_k) = s_k, and the others hold
-    the points behind them.
+    All a cluster has of a group may be such crumbs, s_k(1 − s_k) = s_k. The others hold the points behind them. People
+    who are decided, however few, are no crumbs.
     """
     weight = masses.sum(axis=1, keepdims=True)
-    missing = np.where(masses < _FAINT * weight, np.maximum(masses - pairs.sum(axis=2), 0.0), 0.0)
+    missing = np.where(masses < _FAINT * weight, np.maximum(undecided - pairs.sum(axis=2), 0.0), 0.0)
     rest = np.maximum(weight - masses, np.finfo(float).tiny)
     crumbs = (missing / rest)[:, :, None] * masses[:, None, :]
     diagonal = np.arange(masses.shape[1])

@@ -6,6 +6,7 @@ number; so is the answer. Data in memory, in blocks and on many machines answer 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -76,9 +77,35 @@ class Sweep(Protocol):
         """Answer for soft assignments."""
         ...
 
-    def assign(self, price: FloatArray) -> HardAnswer:
-        """Answer for the hard assignments argmin(a + price)."""
+    def assign(self, price: FloatArray, *, split: float = 0.0) -> HardAnswer:
+        """Answer for the hard assignments argmin(a + price).
+
+        With a scale to ``split`` at, points that are undecided there are split by their soft assignments and their
+        numbers in the cell: that tells people apart who are alike.
+        """
         ...
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Points that could make some moves, a row each.
+
+    Attributes
+    ----------
+    kind : ndarray of shape (n_candidates,)
+        Which of the moves that were asked for.
+    position : ndarray of shape (n_candidates,)
+        The point, by the number that the sweep knows it by.
+    extra : ndarray of shape (n_candidates,)
+        What its move costs per mass.
+    mass : ndarray of shape (n_candidates,)
+        Its weight.
+    """
+
+    kind: IntArray
+    position: IntArray
+    extra: FloatArray
+    mass: FloatArray
 
 
 class DataSweep(Sweep, Protocol):
@@ -89,6 +116,7 @@ class DataSweep(Sweep, Protocol):
     """
 
     n_sweeps: int
+    can_move_points: bool
 
     @property
     def n_samples(self) -> int:
@@ -116,6 +144,30 @@ class DataSweep(Sweep, Protocol):
 
     def user_labels(self, labels: Any) -> Any:
         """Labels as the user gets them: one per row, in the user's order."""
+        ...
+
+    def candidates(self, labels: Any, kinds: IntArray, count: int) -> Candidates:
+        """Points whose moves cost least, up to ``count`` per kind of move (cell, from, to)."""
+        ...
+
+    def gaps(self, price: FloatArray) -> FloatArray:
+        """How much dearer each point's second choice is, times its weight; where points can be moved."""
+        ...
+
+    def costs_of_cell(self, cell: int) -> tuple[IntArray, FloatArray]:
+        """Points of a cell, and their costs above the cheapest cluster, where points can be moved."""
+        ...
+
+    def move_points(self, labels: Any, moves: dict[int, int]) -> Any:
+        """The labels after some points moved to other clusters."""
+        ...
+
+    def keep_in(self, anchors: IntArray | None, labels: Any, hard: HardAnswer) -> HardAnswer:
+        """Bring points that must stay in a cluster back into it (IN/OUT labels); return the answer after that."""
+        ...
+
+    def fill_empty(self, labels: Any, hard: HardAnswer, farthest: Callable[[], IntArray]) -> FloatArray:
+        """Give every empty cluster the point that is served worst (IN/OUT labels); return the masses after that."""
         ...
 
     def rows_of(self, positions: IntArray) -> IntArray:

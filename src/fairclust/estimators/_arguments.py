@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import _checks as checks
-from .._fit.loop import Settings
+from .._fit.records import Settings
 from .._people.attributes import Attributes, Options, Population
 from .._people.columns import as_columns, listed
 from .._people.encode import encode_people, everyone

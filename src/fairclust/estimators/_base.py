@@ -11,16 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks as checks
 from .._audit.moves import Moves, compare_encoded
+from .._fit.aims import Aim, CostAim, GoalAim, WeightAim
 from .._fit.path import PathStart
-from .._fit.polish import Polishable, polish
 from .._fit.problem import Problem, WeightedFit
 from .._fit.restarts import best_of
-from .._fit.search import Aim, CostAim, GoalAim, WeightAim
-from .._fit.sizes import SizeBounds, SizedAim
-from .._goals.goals import Bounds, MaxFairnessError, MinBalance
+from .._fit.sizes import SizedWeightAim
+from .._goals.goals import Bounds, Goal, MaxFairnessError, MinBalance
+from .._goals.sizes import SizeInterval
 from .._people.attributes import Attributes, Population
 from .._people.columns import looks_like_groups
-from .._sweep.memory import InMemorySweep
 from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
 from ..errors import ClusterSizeWarning, EmptyClusterWarning, FairnessGoalMissed, InvalidInputError, NoGroupsWarning
@@ -70,7 +69,9 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         aim = self._aim(problem, population.attributes)
         with one_blas_thread():
             fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
+            fit = aim.relocated(problem, fit)
             fit, self.polished_ = self._polish(problem, aim, fit)
+            fit = aim.proved(problem, fit)
         self._store(problem, population.attributes, fit)
         self.fairness_goal_met_ = aim.is_met(problem, fit)
         if aim.is_goal and not self.fairness_goal_met_:
@@ -149,31 +150,29 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         return PathStart(problem, population.attributes, plain.result.parameters)
 
     def _aim(self, problem: Problem, attributes: Attributes) -> Aim:
-        """What to fit for: a weight, or a goal."""
-        aim = self._fairness_aim(problem, attributes)
-        bounds = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
-        if bounds is None:
-            return aim
-        return SizedAim(aim, bounds, aim.weight if isinstance(aim, WeightAim) else 0.0)
+        """What to fit for: a weight, a goal, or a cost; and bounds on sizes."""
+        sizes = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
+        return self._fairness_aim(problem, attributes, sizes)
 
-    def _fairness_aim(self, problem: Problem, attributes: Attributes) -> Aim:
+    def _fairness_aim(self, problem: Problem, attributes: Attributes, sizes: SizeInterval | None = None) -> Aim:
         weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
-        fairness = problem.fairness
-        if attributes.is_trivial:
-            return WeightAim(0.0, MaxFairnessError(fairness, self.max_fairness_error))
-        if weight is not None:
-            return WeightAim(weight, MaxFairnessError(fairness, self.max_fairness_error))
+        reported = MaxFairnessError(problem.fairness, self.max_fairness_error)
+        if attributes.is_trivial or weight is not None:
+            weight = 0.0 if attributes.is_trivial or weight is None else weight
+            return WeightAim(weight, reported) if sizes is None else SizedWeightAim(weight, reported, sizes)
         if self.max_cost_increase is not None:
-            return CostAim(float(self.max_cost_increase))
+            return CostAim(float(self.max_cost_increase), attributes.names)
+        return GoalAim(self._goal(problem, attributes), attributes.names, sizes)
+
+    def _goal(self, problem: Problem, attributes: Attributes) -> Goal:
         if self.min_balance is not None:
-            return GoalAim(MinBalance(fairness, float(self.min_balance)), attributes.names)
+            return MinBalance(problem.fairness, float(self.min_balance))
         if self.bounds is not None:
             lower, upper = checks.check_bounds(self.bounds, attributes.names, attributes.target)
-            return GoalAim(Bounds(fairness, lower, upper), attributes.names)
-        exactly = self.max_fairness_error == 0 and not problem.sweep.is_weighted
-        return GoalAim(MaxFairnessError(fairness, self.max_fairness_error), attributes.names, exactly)
+            return Bounds(problem.fairness, lower, upper)
+        return MaxFairnessError(problem.fairness, self.max_fairness_error)
 
-    def _size_bounds(self, n_samples: int, total: float, n_clusters: int) -> SizeBounds | None:
+    def _size_bounds(self, n_samples: int, total: float, n_clusters: int) -> SizeInterval | None:
         """Bounds on sizes as shares of all weight; None: no bounds."""
         least, most = (getattr(self, name, None) for name in ("min_cluster_size", "max_cluster_size"))
         if least is None and most is None:
@@ -190,23 +189,17 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
                 f"min_cluster_size={least!r} and max_cluster_size={most!r} cannot be kept by {n_clusters} clusters of "
                 f"{n_samples} rows (total weight {total:g}): a cluster has {total / n_clusters:g} on average."
             )
-        return SizeBounds(lower, upper)
+        return SizeInterval(lower, upper)
 
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
-        """Single moves, where wanted and possible; for a goal, only if they bring it nearer or make it cheaper."""
+        """Single moves, where wanted and possible."""
         wanted = aim.is_goal if self.polish == "auto" else bool(self.polish)
-        small = problem.sweep.n_samples <= _LARGEST_POLISHED or self.polish is True
-        objective = problem.objective
         sweep = problem.sweep
-        if not isinstance(objective, Polishable) or sweep.is_weighted or self.assignments == "soft":
+        is_small = sweep.n_samples <= _LARGEST_POLISHED or self.polish is True
+        can_be = problem.objective.can_polish and sweep.can_move_points and not sweep.is_weighted
+        if not wanted or not is_small or not can_be or self.assignments == "soft":
             return fit, False
-        if not wanted or not small or not aim.may_be_polished or not isinstance(sweep, InMemorySweep):
-            return fit, False
-        result, is_optimal = polish(objective, sweep, *problem.fairness.weighted(fit.weights), fit.result)
-        polished = WeightedFit(result, fit.weights, fit.n_sweeps)
-        if aim.is_goal and aim.rank(problem, fit) < aim.rank(problem, polished):
-            return fit, False
-        return polished, is_optimal
+        return aim.polished(problem, fit)
 
     def fit_predict(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -245,6 +238,10 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         weights = fit.weights[:, : len(attributes)]
         self.fairness_weight_ = float(weights.max())
         self.cluster_weights_ = weights[:, 0] if len(attributes) == 1 else weights
+        self.lower_bound_ = result.lower_bound
+        self.assignment_gap_ = (
+            1.0 - result.lower_bound / result.objective if result.objective > 0 else result.lower_bound
+        )
         self.n_iter_ = result.n_iter
         self.n_sweeps_ = fit.n_sweeps
         self.stop_reason_ = result.stop_reason
@@ -260,7 +257,7 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
 
     def _tell_sizes(self, problem: Problem) -> None:
         bounds = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
-        if bounds is not None and not bounds.are_kept(self.cluster_sizes_[:, None]):
+        if bounds is not None and not bounds.are_kept(self.cluster_sizes_):
             warnings.warn(
                 f"The clusters have sizes from {self.cluster_sizes_.min():g} to {self.cluster_sizes_.max():g}, but "
                 f"min_cluster_size={getattr(self, 'min_cluster_size', None)!r} and "

@@ -11,8 +11,8 @@ from sklearn.utils.validation import validate_data
 
 from .. import _checks as checks
 from .._fairness.term import representation
+from .._fit.aims import Aim
 from .._fit.problem import Problem, WeightedFit
-from .._fit.search import Aim
 from .._graph.levels import GraphLevel
 from .._graph.problem import COARSE, MANY_LINKS, NCutProblem, open_graph
 from .._objectives import KMeansObjective, NCutObjective

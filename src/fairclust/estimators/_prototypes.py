@@ -11,8 +11,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from .. import _checks as checks
 from .._fairness.sizes import SizeFairness
 from .._fairness.term import representation
-from .._fit.loop import Settings, sampling_step
+from .._fit.coarse import sampling_step
 from .._fit.problem import Problem
+from .._fit.records import Settings
 from .._fit.restarts import CANDIDATES_PER_START, is_worth_racing
 from .._objectives import Objective
 from .._people.attributes import Population

@@ -20,7 +20,7 @@ from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, Work
-from .work import KeptCosts, encode, stacked
+from .work import BlockCells, KeptCosts, encode, stacked
 
 
 def is_dask(X: Any) -> bool:
@@ -182,7 +182,7 @@ class DaskRunner:
 
     def run(
         self, work: Work[Job, Result], job: Job, *, jobs: Sequence[Job] | None = None,
-        tables: Sequence[IntArray] | None = None,
+        tables: Sequence[BlockCells] | None = None,
     ) -> Iterator[Result]:  # fmt: skip
         """One task per partition; all of them are under way at once."""
         n_parts = len(self._parts)
@@ -204,7 +204,7 @@ class DaskRunner:
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """They stay with the partitions."""
 
-    def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[IntArray], sizes: Sequence[int]) -> Any:
+    def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[BlockCells], sizes: Sequence[int]) -> Any:
         """A Dask array, its parts kept where the partitions are."""
         dask = _require_dask()
         array = __import__("dask.array", fromlist=["_"])

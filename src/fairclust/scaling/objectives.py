@@ -7,7 +7,7 @@ from operator import add
 
 import numpy as np
 
-from .._objectives import KMeansObjective, centers
+from .._objectives import KMeansObjective, Objective, centers
 from .._objectives.kmedian import Effort, KMedianObjective, Medoids, PricedCenters, weiszfeld
 from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
@@ -17,8 +17,10 @@ from .work import CandidateJob, Costs, MedianJob, NearJob, candidate_sums, media
 _CANDIDATES = 8  # rows near a cluster's median that may become its medoid
 
 
-class StreamedKMeans:
+class StreamedKMeans(Objective):
     """K-means over blocks; see :class:`fairclust._objectives.KMeansObjective` for the same in memory."""
+
+    can_lead = True
 
     def __init__(self, data: BlockData) -> None:
         self._data = data
@@ -69,7 +71,7 @@ class StreamedKMeans:
         raise AssertionError("labels that are a rule cannot be changed point by point")
 
 
-class StreamedKMedian:
+class StreamedKMedian(Objective):
     """K-median over blocks, with euclidean distances. Every step towards the medians is a pass.
 
     A medoid is the best of the few rows of its cluster that lie nearest to the geometric median: two passes more. What

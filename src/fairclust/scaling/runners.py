@@ -11,6 +11,7 @@ from .._typing import IntArray
 
 if TYPE_CHECKING:
     from .blocks import Block
+    from .work import BlockCells
 
 _PLANNED = 1 << 25  # rows up to which their visiting order is kept: 4.3 bytes each
 
@@ -28,7 +29,7 @@ class Runner(Protocol):
         job: Job,
         *,
         jobs: Sequence[Job] | None = None,
-        tables: Sequence[IntArray] | None = None,
+        tables: Sequence[BlockCells] | None = None,
     ) -> Iterator[Result]:
         """Run one job on all blocks, or one of ``jobs`` per block."""
         ...
@@ -37,7 +38,7 @@ class Runner(Protocol):
         """Remember the groups' codes of every block, so that they need not be read again."""
         ...
 
-    def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[IntArray], sizes: Sequence[int]) -> Any:
+    def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[BlockCells], sizes: Sequence[int]) -> Any:
         """Labels of all blocks, as the user gets them; None: write them block by block."""
         ...
 
@@ -65,7 +66,7 @@ class Threads:
         job: Job,
         *,
         jobs: Sequence[Job] | None = None,
-        tables: Sequence[IntArray] | None = None,
+        tables: Sequence[BlockCells] | None = None,
     ) -> Iterator[Result]:
         """Keep a few blocks under way; hand out results in order."""
         waiting: deque[Future[Result]] = deque()
@@ -90,6 +91,6 @@ class Threads:
         if sum(len(own) for own in codes if own is not None) <= _PLANNED:
             self._plans = [{} for _ in codes]
 
-    def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[IntArray], sizes: Sequence[int]) -> Any:
+    def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[BlockCells], sizes: Sequence[int]) -> Any:
         """They are written block by block."""
         return None

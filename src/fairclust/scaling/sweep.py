@@ -7,7 +7,7 @@ without another pass, and an outer iteration is two passes: a sweep and a labell
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
@@ -20,17 +20,19 @@ from .._people.attributes import Cells
 from .._people.columns import Columns
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep, by_cell, laplacian
-from .._sweep.question import Answer, HardAnswer, State
+from .._sweep.question import Answer, Candidates, HardAnswer, State
 from .._sweep.sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from .labels import write_labels
 from .runners import Runner
 from .work import (
+    BlockCells,
     Collected,
     Costs,
     Description,
     HardJob,
+    MovesJob,
     SoftJob,
     Wanted,
     collect,
@@ -39,6 +41,7 @@ from .work import (
     hard_tables,
     labels_of,
     merge_moments,
+    moves_of,
     soft_tables,
 )
 
@@ -79,9 +82,18 @@ class BlockData:
         return next(part.n_features for part in self.parts if part.n_rows)
 
     @cached_property
-    def tables(self) -> list[IntArray]:
+    def _codes(self) -> list[IntArray]:
         """Per block: its own profiles → cells."""
         return [self.cells[place] for place in self.places]
+
+    @cached_property
+    def tables(self) -> list[BlockCells]:
+        """Per block: what a pass knows of its place among the others."""
+        first = np.cumsum([0, *(part.n_rows for part in self.parts)])
+        return [
+            BlockCells(codes, before, int(row))
+            for codes, before, row in zip(self._codes, self.earlier_counts, first[:-1], strict=True)
+        ]
 
     @cached_property
     def profile_masses(self) -> FloatArray:
@@ -136,7 +148,7 @@ class BlockData:
 
     def _by_cell(self, columns: Sequence[AnyArray]) -> FloatArray:
         result = np.zeros((len(columns), self.n_cells))
-        for i, (column, table) in enumerate(zip(columns, self.tables, strict=True)):
+        for i, (column, table) in enumerate(zip(columns, self._codes, strict=True)):
             np.add.at(result[i], table, column[: len(table)])
         return result
 
@@ -288,6 +300,8 @@ class StreamedSweep:
         Where the labels go in the end.
     """
 
+    can_move_points = False
+
     def __init__(self, data: BlockData, n_clusters: int, labels_to: Any = None) -> None:
         self.data = data
         self.n_clusters = n_clusters
@@ -312,11 +326,9 @@ class StreamedSweep:
         """Count softmax(−scale·a − pull) by group."""
         self.n_sweeps += 1
         job = SoftJob(self.costs, state.scale, by_cell(state.pull))
-        jobs = None
         if curvature:
-            steps = curvature_steps(self.data.cell_counts.sum(axis=0))
-            jobs = [replace(job, steps=steps, before=before) for before in self.data.earlier_counts]
-        found = reduce(add, self.data.runner.run(soft_tables, job, jobs=jobs, tables=self.data.tables))
+            job = replace(job, steps=curvature_steps(self.data.cell_counts.sum(axis=0)))
+        found = reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables))
         return Answer(
             masses=found.masses.T,
             cost=found.cost,
@@ -339,10 +351,43 @@ class StreamedSweep:
         job = SoftJob(self.costs, state.scale, by_cell(state.pull), with_sums=True)
         return np.asarray(reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables)).sums)
 
-    def assign(self, price: FloatArray) -> HardAnswer:
-        """Count argmin(a + price) by group, and sum the rows by label."""
+    def assign(self, price: FloatArray, *, split: float = 0.0) -> HardAnswer:
+        """Count argmin(a + price) by cell, and sum the rows by label; near-ties are split at a scale."""
+        return self._assign(HardJob(self.costs, by_cell(price), split))
+
+    def candidates(self, labels: RuledLabels, kinds: IntArray, count: int) -> Candidates:
+        """Rows whose moves cost least; a pass."""
+        parts = self.ask(moves_of, MovesJob(labels.job, kinds, count))
+        found = np.concatenate([np.concatenate(part) for part in parts])
+        order = np.lexsort((found[:, 1], found[:, 2], found[:, 0]))
+        found = found[order]
+        rank = np.arange(len(found)) - np.searchsorted(found[:, 0], found[:, 0])
+        found = found[rank < count]
+        return Candidates(found[:, 0].astype(np.int64), found[:, 1].astype(np.int64), found[:, 2], found[:, 3])
+
+    def move_points(self, labels: RuledLabels, moves: dict[int, int]) -> RuledLabels:
+        """The same rule, but for some rows; a pass."""
+        self._assign(replace(labels.job, moved={**labels.job.moved, **moves}))
+        return self.last_labels()
+
+    def keep_in(self, anchors: IntArray | None, labels: RuledLabels, hard: HardAnswer) -> HardAnswer:
+        """As it is: a rule cannot relabel one row for a medoid."""
+        return hard
+
+    def fill_empty(self, labels: RuledLabels, hard: HardAnswer, farthest: Callable[[], IntArray]) -> FloatArray:
+        """As it is: the objective moves an empty cluster's centre instead."""
+        return hard.masses
+
+    def gaps(self, price: FloatArray) -> FloatArray:
+        """Not asked for where points cannot be moved at will."""
+        raise AssertionError("gaps of single rows need them in memory")
+
+    def costs_of_cell(self, cell: int) -> tuple[IntArray, FloatArray]:
+        """Not asked for either."""
+        raise AssertionError("costs of single rows need them in memory")
+
+    def _assign(self, job: HardJob) -> HardAnswer:
         self.n_sweeps += 1
-        job = HardJob(self.costs, by_cell(price))
         found = reduce(add, self.data.runner.run(hard_tables, job, tables=self.data.tables))
         self.labels = RuledLabels(found.digest, job, found.cost, found.masses.sum(axis=0), found.sums)
         gap = found.gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import threading
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._core import kernels
+from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._people.columns import Columns, factorize, find_missing
 from .._sweep.layout import TILE, Layout, build_layout, every_nth_of_each
 from .._typing import AnyArray, FloatArray, IntArray
@@ -187,10 +188,10 @@ class Collected:
     row_weights: FloatArray | None
 
 
-def collect(block: Block, table: IntArray, job: Wanted) -> Collected:
+def collect(block: Block, table: BlockCells, job: Wanted) -> Collected:
     """Collect sample rows."""
     assert block.codes is not None
-    codes = table[block.codes]
+    codes = table.codes[block.codes]
     positions = np.empty(0, dtype=np.int64)
     if job.steps is not None:
         positions = every_nth_of_each(codes, job.steps, job.before)
@@ -212,6 +213,25 @@ def collect(block: Block, table: IntArray, job: Wanted) -> Collected:
         np.concatenate(X), codes[positions].astype(np.int32), np.concatenate(weights) if weights else None, positions,
         np.concatenate(rows), np.concatenate(row_weights) if row_weights else None,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BlockCells:
+    """What a pass knows of a block's place among the others.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_own_kinds,)
+        The block's own kinds of people → cells.
+    before : ndarray of shape (n_cells,)
+        Rows of each cell in earlier blocks.
+    first_row : int
+        Rows of earlier blocks.
+    """
+
+    codes: IntArray
+    before: IntArray
+    first_row: int
 
 
 @dataclass(frozen=True)
@@ -268,7 +288,6 @@ class SoftJob:
     scale: float
     pull: FloatArray  # (cells, clusters)
     steps: IntArray | None = None  # by cell; None: no curvature
-    before: IntArray | None = None  # rows of each cell in earlier blocks
     with_sums: bool = False
 
 
@@ -300,10 +319,12 @@ class _Rows:
     weights: FloatArray | None
     costs: Costs
     kept: tuple[FloatArray, float] | None  # excess, and the cost of the cheapest clusters
+    before: IntArray  # rows of each cell before these
+    first_row: int  # rows before these
 
-    def sweep(self, job: SoftJob, before: IntArray) -> SoftTables:
+    def sweep(self, job: SoftJob) -> SoftTables:
         """Count the soft assignments."""
-        how = (self.weights, job.scale, job.pull, job.steps, before, 1)
+        how = (self.weights, job.scale, job.pull, job.steps, self.before, 1)
         if self.kept is None:
             base, answer = kernels.sweep_rows(self.plan, self.costs.metric, self.X, self.costs.centers, *how)
         else:
@@ -317,18 +338,61 @@ class _Rows:
         X = np.ascontiguousarray(self.X)
         return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.pull, 1))
 
-    def assign(self, price: FloatArray) -> tuple[IntArray, HardTables]:
+    def assign(self, job: HardJob) -> tuple[IntArray, HardTables]:
         """Label the rows, in visiting order; count the labels, and sum the rows by label."""
         labels = np.empty(len(self.X), dtype=np.int32)
         if self.kept is None:
             base, answer, sums = kernels.assign_rows(
-                self.plan, self.costs.metric, self.X, self.costs.centers, self.weights, price, labels, 1
+                self.plan,
+                self.costs.metric,
+                self.X,
+                self.costs.centers,
+                self.weights,
+                job.price,
+                labels,
+                1,
+                job.split,
+                self.before,
             )
         else:
-            base, answer = self.kept[1], kernels.assign(self.plan, self.kept[0], self.weights, price, labels, None, 1)
+            base, answer = (
+                self.kept[1],
+                kernels.assign(
+                    self.plan, self.kept[0], self.weights, job.price, labels, None, 1, job.split, self.before
+                ),
+            )
             sums = kernels.label_sums(self.plan, self.X, labels, self.weights, len(self.costs.centers), 1)
         masses, cost, gap = answer
-        return labels, HardTables(masses, base + cost, gap, sums, ())
+        found = HardTables(masses, base + cost, gap, sums, ())
+        return labels, self._moved(job, labels, found)
+
+    def _moved(self, job: HardJob, labels: IntArray, found: HardTables) -> HardTables:
+        """Labels (IN/OUT) and tables after single rows moved away from where the rule has them."""
+        own = [row for row in job.moved if self.first_row <= row < self.first_row + len(self.X)]
+        if not own:
+            return found
+        place = np.empty(len(self.X), dtype=np.int64)
+        place[self.layout.order] = np.arange(len(self.X))
+        masses, sums, cost = found.masses.copy(), found.sums.copy(), found.cost
+        for row in own:
+            at = place[row - self.first_row]
+            source, destination, cell = int(labels[at]), job.moved[row], int(self.layout.cells[at])
+            mass = 1.0 if self.weights is None else float(self.weights[at])
+            x = self.X[row - self.first_row].astype(float)
+            masses[cell, source] -= mass
+            masses[cell, destination] += mass
+            sums[source] -= mass * x
+            sums[destination] += mass * x
+            costs = self.row_costs(x[None])[0]
+            cost += mass * float(costs[destination] - costs[source])
+            labels[at] = destination
+        return replace(found, masses=masses, sums=sums, cost=cost)
+
+    def row_costs(self, X: FloatArray) -> FloatArray:
+        """Costs of some rows in every cluster."""
+        difference = X.astype(float)[:, None, :] - self.costs.centers
+        squares = (difference**2).sum(axis=2)
+        return squares if self.costs.metric == SQUARED_EUCLIDEAN else np.sqrt(squares)
 
     def keeping(self, kept: KeptCosts, i: int) -> _Rows:
         """The same panel, the i-th, with costs in room that stays; as it is where there is none."""
@@ -344,17 +408,19 @@ class _Rows:
         return room, kernels.distances(self.plan, metric, self.X, centers, None, self.weights, room, 1)[0]
 
 
-def _panels(block: Block, table: IntArray, costs: Costs) -> Iterator[_Rows]:
+def _panels(block: Block, table: BlockCells, costs: Costs) -> Iterator[_Rows]:
     """The rows of a block, a panel at a time. Costs are kept where the block has room for them."""
-    first, kept = 0, block.kept
+    first, kept, before = 0, block.kept, table.before
     known = None if kept is None else kept.of(costs)
     fresh: list[tuple[FloatArray, float] | None] = []
     for i, panel in enumerate(block.panels()):
         X = np.require(panel.X, costs.centers.dtype, "A")  # arrays off the wire may be unaligned
         X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
-        layout, plan = _plan(block, slice(first, first + len(X)), table, costs.n_cells)
+        layout, plan = _plan(block, slice(first, first + len(X)), table.codes, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
-        rows = _Rows(X, layout, plan, weights, costs, None if known is None else known[i])
+        own = None if known is None else known[i]
+        rows = _Rows(X, layout, plan, weights, costs, own, before, table.first_row + first)
+        before = before + layout.cell_counts
         if kept is not None and known is None:
             rows = rows.keeping(kept, i)
             fresh.append(rows.kept)
@@ -386,27 +452,27 @@ def _buffer(shape: tuple[int, ...]) -> FloatArray:
     return room[:size].reshape(shape)
 
 
-def soft_tables(block: Block, table: IntArray, job: SoftJob) -> SoftTables:
+def soft_tables(block: Block, table: BlockCells, job: SoftJob) -> SoftTables:
     """Count the soft assignments of a block."""
     n_clusters, n_cells = len(job.costs.centers), job.costs.n_cells
     n_pairs = 0 if job.steps is None else n_cells
-    before = np.zeros(n_cells, dtype=np.int64) if job.before is None else job.before
     answer = SoftTables(
         np.zeros((n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_pairs, n_clusters, n_clusters)), np.zeros(n_cells)
     )
     for rows in _panels(block, table, job.costs):
-        found = rows.sweep(job, before)
-        before = before + rows.layout.cell_counts
+        found = rows.sweep(job)
         answer += replace(found, sums=rows.soft_sums(job)) if job.with_sums else found
     return answer
 
 
 @dataclass(frozen=True)
 class HardJob:
-    """Labels argmin(a + price)."""
+    """Labels argmin(a + price), near-ties split at a scale (0: not at all), but for single rows that moved."""
 
     costs: Costs
     price: FloatArray  # (cells, clusters)
+    split: float = 0.0
+    moved: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -426,23 +492,23 @@ class HardTables:
         )  # fmt: skip
 
 
-def hard_tables(block: Block, table: IntArray, job: HardJob) -> HardTables:
+def hard_tables(block: Block, table: BlockCells, job: HardJob) -> HardTables:
     """Count the labels of a block, and sum its rows by label."""
     n_clusters, n_features = job.costs.centers.shape
     answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_features)), ())
     digest = 0
     for rows in _panels(block, table, job.costs):
-        labels, found = rows.assign(job.price)
+        labels, found = rows.assign(job)
         digest = zlib.crc32(labels.tobytes(), digest)
         answer += found
     return replace(answer, digest=(digest,))
 
 
-def labels_of(block: Block, table: IntArray, job: HardJob) -> IntArray:
+def labels_of(block: Block, table: BlockCells, job: HardJob) -> IntArray:
     """The labels of a block, in the user's order."""
     found = [np.empty(0, dtype=np.int32)]
     for rows in _panels(block, table, job.costs):
-        found.append(rows.layout.to_user_order(rows.assign(job.price)[0]))
+        found.append(rows.layout.to_user_order(rows.assign(job)[0]))
     return np.concatenate(found)
 
 
@@ -455,12 +521,12 @@ class MedianJob:
     near: FloatArray
 
 
-def median_tables(block: Block, table: IntArray, job: MedianJob) -> FloatArray:
+def median_tables(block: Block, table: BlockCells, job: MedianJob) -> FloatArray:
     """What the step needs, by label; see the kernel ``median_sums``."""
     n_clusters, n_features = job.tried.shape
     sums = np.zeros((n_clusters, n_features + 3))
     for rows in _panels(block, table, job.labels.costs):
-        labels, _ = rows.assign(job.labels.price)
+        labels, _ = rows.assign(job.labels)
         X = np.ascontiguousarray(rows.X)
         sums += kernels.median_sums(rows.plan, X, job.tried, job.near, labels, rows.weights, 1)
     return sums
@@ -505,13 +571,13 @@ def _nearest(clusters: IntArray, distances: FloatArray, positions: IntArray, cou
     return order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < count]
 
 
-def near_rows(block: Block, table: IntArray, job: NearJob) -> NearRows:
+def near_rows(block: Block, table: BlockCells, job: NearJob) -> NearRows:
     """Rows of the block, none of weight 0, that are nearest to their cluster's point."""
     nothing = np.empty(0, dtype=np.int64)
     answer = NearRows(job.count, nothing, np.empty(0), nothing, job.points[:0])
     first = 0
     for rows in _panels(block, table, job.labels.costs):
-        labels, _ = rows.assign(job.labels.price)
+        labels, _ = rows.assign(job.labels)
         order = rows.layout.order
         if rows.weights is not None:
             labels, order = labels[rows.weights > 0], order[rows.weights > 0]
@@ -534,11 +600,11 @@ class CandidateJob:
     clusters: IntArray
 
 
-def candidate_sums(block: Block, table: IntArray, job: CandidateJob) -> FloatArray:
+def candidate_sums(block: Block, table: BlockCells, job: CandidateJob) -> FloatArray:
     """Sum of the distances of each candidate's cluster to it."""
     sums = np.zeros(len(job.rows))
     for rows in _panels(block, table, job.labels.costs):
-        labels, _ = rows.assign(job.labels.price)
+        labels, _ = rows.assign(job.labels)
         for k in np.unique(job.clusters):
             own, mine = np.flatnonzero(labels == k), job.clusters == k
             distances = cdist(rows.X[rows.layout.order[own]], job.rows[mine])
@@ -554,12 +620,12 @@ class Remote:
     row: FloatArray
 
 
-def farthest_rows(block: Block, table: IntArray, job: tuple[HardJob, int]) -> list[Remote]:
+def farthest_rows(block: Block, table: BlockCells, job: tuple[HardJob, int]) -> list[Remote]:
     """The rows that their cluster serves worst, as many as asked for, worst first."""
     hard, count = job
     found: list[Remote] = []
     for rows in _panels(block, table, hard.costs):
-        labels, _ = rows.assign(hard.price)
+        labels, _ = rows.assign(hard)
         X = rows.X[rows.layout.order]
         distance = ((X.astype(np.float64) - hard.costs.centers[labels]) ** 2).sum(axis=1)
         if rows.weights is not None:
@@ -567,3 +633,28 @@ def farthest_rows(block: Block, table: IntArray, job: tuple[HardJob, int]) -> li
         worst = np.argsort(-distance, kind="stable")[:count]
         found += [Remote(float(distance[i]), X[i].copy()) for i in worst if distance[i] >= 0]
     return sorted(found, key=lambda one: -one.distance)[:count]
+
+
+@dataclass(frozen=True)
+class MovesJob:
+    """Rows that could make some moves (cell, from, to), up to ``count`` of each kind."""
+
+    labels: HardJob
+    kinds: IntArray
+    count: int
+
+
+def moves_of(block: Block, table: BlockCells, job: MovesJob) -> list[FloatArray]:
+    """The rows whose moves cost least, by kind: rows (kind, row, extra cost, mass)."""
+    found = [np.empty((0, 4))]
+    for rows in _panels(block, table, job.labels.costs):
+        labels, _ = rows.assign(job.labels)
+        for i, (cell, source, destination) in enumerate(job.kinds.tolist()):
+            own = np.flatnonzero((labels == source) & (rows.layout.cells == cell))
+            costs = rows.row_costs(rows.X[rows.layout.order[own]])
+            extra = costs[:, destination] - costs[:, source]
+            first = np.argsort(extra, kind="stable")[: job.count]
+            mass = np.ones(len(first)) if rows.weights is None else rows.weights[own[first]]
+            number = rows.layout.order[own[first]] + rows.first_row
+            found.append(np.column_stack((np.full(len(first), i), number, extra[first], mass)))
+    return found

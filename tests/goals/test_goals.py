@@ -1,4 +1,4 @@
-"""From a goal to weights: what is asked for is met, and no more is paid than a uniform weight would."""
+"""Goals: what is asked for is met, and no more is paid than a uniform weight would."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from cases import people
 from fairclust import FairKMeans, datasets
 from fairclust._fairness.term import one_attribute
-from fairclust._fit.loop import Settings
+from fairclust._fit.aims import CostAim, GoalAim
 from fairclust._fit.problem import Problem
-from fairclust._fit.search import search_cost, search_goal
+from fairclust._fit.records import Settings, Start
+from fairclust._goals.counts import move_to_counts, proportional_counts
 from fairclust._goals.goals import Bounds, MaxFairnessError, MinBalance
-from fairclust._goals.rounding import move_to_counts, proportional_counts
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Dual
 from fairclust._sweep.layout import build_layout
@@ -58,7 +58,7 @@ def test_a_goal_that_the_data_rule_out_says_why(goal, message):
     assert goal.obstacle(np.array([[1.0, 1.0], [2.0, 2.0]]), NAMES) is None
 
 
-# --- the search -------------------------------------------------------------------------------------------------------
+# --- fits for a goal --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit", [0.1, 0.01, 0.001])
@@ -66,9 +66,9 @@ def test_a_goal_that_the_data_rule_out_says_why(goal, message):
 def test_the_goal_is_met_and_costs_no_more_than_one_weight_for_all(seed, limit):
     data = people(800, n_clusters=4, n_groups=2, seed=seed)
     problem = problem_of(data)
-    found = search_goal(problem, MaxFairnessError(problem.fairness, limit), data.init)
+    found = GoalAim(MaxFairnessError(problem.fairness, limit), NAMES).fit(problem, data.init)
     assert problem.fairness.value(found.result.masses).max() <= limit
-    uniform = [problem.fit(weight, data.init).result for weight in 10.0 ** np.arange(1, 7)]
+    uniform = [problem.fit(weight, Start(data.init)).result for weight in 10.0 ** np.arange(1, 7)]
     fair = [fit.objective for fit in uniform if problem.fairness.value(fit.masses).max() <= limit]
     assert found.result.objective <= min(fair, default=np.inf) * 1.01
     assert found.weights.shape == (4, 1)
@@ -77,7 +77,7 @@ def test_the_goal_is_met_and_costs_no_more_than_one_weight_for_all(seed, limit):
 def test_exact_proportions_differ_from_the_ideal_by_less_than_a_point():
     data = people(500, n_clusters=3, n_groups=3, seed=2)
     problem = problem_of(data)
-    found = search_goal(problem, MaxFairnessError(problem.fairness, 0.0), data.init, exactly=True)
+    found = GoalAim(MaxFairnessError(problem.fairness, 0.0), NAMES).fit(problem, data.init)
     masses = found.result.masses
     ideal = masses.sum(axis=1, keepdims=True) * problem.fairness.parts[0].target
     assert (abs(masses - ideal) < 1).all()
@@ -102,10 +102,12 @@ def test_eighteen_groups_are_exactly_proportional_and_no_cluster_vanishes():
 def test_fairness_at_a_price_keeps_to_the_price(increase):
     data = people(600, n_clusters=3, seed=1)
     problem = problem_of(data)
-    plain = problem.fit(0.0, data.init).result
-    found = search_cost(problem, increase, data.init)
+    plain = problem.fit(0.0, Start(data.init)).result
+    found = CostAim(increase, NAMES).fit(problem, data.init)
     assert found.result.objective <= plain.objective * (1 + increase)
     assert problem.error(found.result) < problem.error(plain)
+    spent = found.result.objective / plain.objective - 1
+    assert spent > 0.5 * increase or problem.fairness.errors(found.result.masses).max() < 1e-5
 
 
 def test_a_goal_that_cannot_be_met_is_a_warning_that_says_how_close_it_came():
@@ -148,7 +150,7 @@ def test_points_move_to_the_counts_at_no_great_cost():
     price = np.zeros((3, 2))
     plain = problem.sweep.assign(price)
     counts = proportional_counts(plain.masses)
-    labels = move_to_counts(problem.sweep, price, counts)
+    labels = move_to_counts(problem.sweep, problem.sweep.last_labels(), plain, counts, price).labels
     masses = np.zeros((3, 2))
     np.add.at(masses, (labels, problem.sweep.layout.cells), 1)
     np.testing.assert_array_equal(masses, counts)

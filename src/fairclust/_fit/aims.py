@@ -1,0 +1,212 @@
+"""What an estimator aims at: a weight, a goal, or a cost. An aim fits, ranks fits, and says what was missed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._goals.conditions import Conditions
+from .._goals.goals import Goal, MaxFairnessError
+from .._goals.sizes import SizeInterval
+from .._solvers.cone import Prices
+from .._typing import AnyArray, FloatArray
+from .asks import GoalAsk
+from .budget import spend
+from .polish import GoalMoves, PenaltyMoves, polish
+from .problem import Problem, WeightedFit
+from .records import FitResult, Start
+from .relocate import relocate
+
+_SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
+
+
+class Aim(ABC):
+    """What a fit is for."""
+
+    is_goal: bool = True
+
+    @abstractmethod
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Fit from a start."""
+
+    @abstractmethod
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Orders fits, best first."""
+
+    @abstractmethod
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """Whether a fit will do."""
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """Say why it does not, or how close it comes."""
+        return ""
+
+    def relocated(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
+        """Whole clusters are moved while that pays."""
+        return fit
+
+    def polished(self, problem: Problem, fit: WeightedFit) -> tuple[WeightedFit, bool]:
+        """Single moves; also whether no move is left that helps."""
+        return fit, False
+
+    def proved(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
+        """How far from the cheapest a fit can be, where that can be told."""
+        return fit
+
+
+@dataclass(frozen=True)
+class WeightAim(Aim):
+    """A fixed weight."""
+
+    weight: float
+    reported: Goal
+    is_goal: bool = False
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Fit at the weight; on a sample, at its share of it."""
+        return problem.fit(self.weight * problem.share, Start(start))
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Lowest energy first."""
+        return (0.0, fit.result.energy)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """Whether the goal would be met."""
+        return bool(self.reported.ratio(fit.result.masses).max() <= 1.0)
+
+    def relocated(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
+        """At the same weights; plain clustering is left as it is, the K-means that everybody knows."""
+        if not fit.weights.any():
+            return fit
+        result = relocate(problem, problem.ask_at(fit.weights), fit.result)
+        return replace(fit, result=result, n_sweeps=fit.n_sweeps + result.n_sweeps - fit.result.n_sweeps)
+
+    def polished(self, problem: Problem, fit: WeightedFit) -> tuple[WeightedFit, bool]:
+        """Moves that lower the energy."""
+        fairness, weight = problem.fairness.weighted(fit.weights)
+        moves = PenaltyMoves(fairness, weight, fit.result.masses)
+        result, is_done = polish(problem, problem.ask_at(fit.weights), fit.result, moves)
+        return replace(fit, result=result), is_done
+
+
+@dataclass(frozen=True)
+class GoalAim(Aim):
+    """A goal that every cluster must meet, at the least cost.
+
+    Parameters
+    ----------
+    goal : Goal
+    names : ndarray
+        Of the groups, for messages.
+    sizes : SizeInterval or None
+        Bounds on the clusters' sizes besides, as shares of all weight.
+    """
+
+    goal: Goal
+    names: AnyArray
+    sizes: SizeInterval | None = None
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Fit; where no clustering can meet the goal, as near to it as one can."""
+        return self.fit_from(problem, Start(start))
+
+    def fit_from(self, problem: Problem, start: Start) -> WeightedFit:
+        """The same, perhaps from prices of a similar goal."""
+        ask = self.ask(problem)
+        result = problem.fit_ask(ask, start)
+        return WeightedFit(result, multipliers(ask, result), result.n_sweeps)
+
+    def relocated(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
+        """For the same goal."""
+        result = relocate(problem, self.ask(problem), fit.result)
+        return replace(fit, result=result, n_sweeps=fit.n_sweeps + result.n_sweeps - fit.result.n_sweeps)
+
+    def proved(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
+        """The goal's dual at the labels' own parameters."""
+        ask = self.ask(problem)
+        result = problem.proved(ask, fit.result)
+        n_sweeps = fit.n_sweeps + result.n_sweeps - fit.result.n_sweeps
+        return WeightedFit(result, multipliers(ask, result), n_sweeps)
+
+    def ask(self, problem: Problem) -> GoalAsk:
+        """What the goal asks of this problem's clusters."""
+        goal = self._nearest(problem)
+        sizes = None if self.sizes is None else self.sizes.scaled(problem.sweep.total)
+        membership = problem.fairness.attribute_membership
+        itself, inside = (Conditions(goal.clauses(slack), membership, sizes) for slack in (0.0, _SLACK))
+        return GoalAsk(itself, inside, goal.whole(membership, problem.sweep))
+
+    def _nearest(self, problem: Problem) -> Goal:
+        """The goal, or the nearest one that the data allow."""
+        return self.goal if self._obstacle(problem) is None else self.goal.relaxed(problem.cell_masses)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Fits that meet the goal first, then the cheapest."""
+        excess = 0.0 if self.is_met(problem, fit) else float(self.goal.ratio(fit.result.masses).max())
+        return (excess, fit.result.objective)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """Whether every cluster meets the goal."""
+        return self.goal.is_met(fit.result.masses)
+
+    def polished(self, problem: Problem, fit: WeightedFit) -> tuple[WeightedFit, bool]:
+        """Moves that lower the cost and keep the goal."""
+        ask = self.ask(problem)
+        if ask.penalty(fit.result.masses) > 0:
+            return fit, False
+        result, is_done = polish(problem, ask, fit.result, GoalMoves(ask.goal, fit.result.masses))
+        return replace(fit, result=result), is_done
+
+    def missed(self, problem: Problem, fit: WeightedFit) -> str:
+        """Say why or how close."""
+        obstacle = self._obstacle(problem)
+        if obstacle is not None:
+            return f"{obstacle}. The clusters come as close as they can."
+        masses = fit.result.masses
+        worst = int(self.goal.ratio(masses).max(axis=1).argmax())
+        size = masses[worst].sum()
+        return (
+            f"{self.goal} was not reached: cluster {worst}, with {size:g} people, is the worst, with "
+            f"{self.goal.achieved(masses):.3g}. {self.goal.least_for(size)}"
+            "Allow more, use fewer clusters, or let max_iter and n_init be larger."
+        )
+
+    def _obstacle(self, problem: Problem) -> str | None:
+        return self.goal.obstacle(problem.cell_masses, self.names)
+
+
+def multipliers(ask: GoalAsk, result: FitResult) -> FloatArray:
+    """How strongly the goal holds each cluster in each attribute: what a person of its dearest group pays more there.
+
+    Times the people of the cluster, so that it has the units of a weight. Zero where nothing holds it.
+    """
+    sizes = result.masses.sum(axis=1, keepdims=True)
+    if not isinstance(result.warm, Prices):
+        return np.zeros((len(sizes), len(ask.goal.clauses)))
+    return ask.goal.multipliers(result.warm.theta) * sizes
+
+
+@dataclass(frozen=True)
+class CostAim(Aim):
+    """The fairest clusters that cost at most so much more than plain ones: the smallest ε whose cost fits."""
+
+    most_increase: float
+    names: AnyArray
+
+    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+        """Root finding on ε, warm from one to the next."""
+
+        def fit_goal(problem: Problem, limit: float, start: Start) -> WeightedFit:
+            return GoalAim(MaxFairnessError(problem.fairness, limit), self.names).fit_from(problem, start)
+
+        return spend(problem, self.most_increase, start, fit_goal)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """Fairest first."""
+        return (float(problem.fairness.errors(fit.result.masses).max()), fit.result.objective)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """The search never spends more."""
+        return True

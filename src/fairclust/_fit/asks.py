@@ -1,0 +1,220 @@
+"""What a fit is asked for: nothing but cost, fairness at a weight, or a goal. An ask proposes labels for point costs.
+
+The outer loop knows no more of it than this: it hands over a sweep, gets labels with their masses and cost, and asks
+what labels with these masses cost besides: the weighted errors, or nothing where a goal is met and infinity where it is
+not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .._goals.conditions import Conditions
+from .._goals.counts import WholePeople
+from .._goals.repair import repair
+from .._solvers import FairnessTerm, Solver
+from .._solvers.cone import ConeSolver, Prices, lower_bound
+from .._sweep.question import DataSweep, HardAnswer, State
+from .._typing import FloatArray
+
+_PLAIN_TEMPERATURE = 0.05  # of soft assignments without a fairness term, in mean gaps
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Labels that an ask proposes.
+
+    Attributes
+    ----------
+    labels : object
+        As the sweep keeps them.
+    hard : HardAnswer
+        Their masses and cost.
+    state : State
+        Prices behind them.
+    warm : object
+        What the next proposal, for nearby point costs, can start from.
+    relaxed_energy : float or None
+        Of the soft assignments, where a stopping rule needs it.
+    """
+
+    labels: Any
+    hard: HardAnswer
+    state: State
+    warm: Any
+    relaxed_energy: float | None = None
+
+
+class Ask(ABC):
+    """What a fit is for."""
+
+    is_plain: bool = False
+    rests_on_energy: bool = False
+    """Whether an outer iteration that changes the relaxed energy by less than ``tol`` is the last (Algorithm 1)."""
+
+    @abstractmethod
+    def propose(self, sweep: DataSweep, warm: Any, to_beat: float) -> Proposal:
+        """Labels for the sweep's point costs, if possible cheaper than ``to_beat``."""
+
+    @abstractmethod
+    def penalty(self, masses: FloatArray) -> float:
+        """What labels with these masses cost beside F."""
+
+    @abstractmethod
+    def on_sample(self, fraction: float) -> Self:
+        """The same for a sample with so much of the weight."""
+
+    def failing(self, masses: FloatArray) -> int | None:
+        """A cluster that cannot be what it is asked to be, however its people are chosen; None: there is none."""
+        return None
+
+    def copied(self, warm: Any, source: int, destination: int) -> Any:
+        """What is known, when a cluster starts again as half of another: its prices are that one's."""
+        return None
+
+    def prove(self, sweep: DataSweep, warm: Any) -> float:
+        """What no labels that do as asked cost less than, at these point costs; NaN: unknown."""
+        return np.nan
+
+    def scale(self, energy: float) -> float:
+        """Size of the energy that a relative change is relative to."""
+        return abs(energy)
+
+
+@dataclass(frozen=True)
+class PlainAsk(Ask):
+    """Nothing but cost: every price is zero."""
+
+    is_plain: bool = True
+
+    def propose(self, sweep: DataSweep, warm: Any, to_beat: float) -> Proposal:
+        """The cheapest cluster of every point."""
+        price = np.zeros((sweep.n_clusters, sweep.n_cells))
+        hard = sweep.assign(price)
+        gap = _PLAIN_TEMPERATURE * hard.gap
+        return Proposal(sweep.last_labels(), hard, State(1.0 / gap if gap > 0 else 1.0, price), None)
+
+    def penalty(self, masses: FloatArray) -> float:
+        """Nothing."""
+        return 0.0
+
+    def on_sample(self, fraction: float) -> PlainAsk:
+        """The same."""
+        return self
+
+
+@dataclass(frozen=True)
+class WeightAsk(Ask):
+    """Fairness at a weight per cluster: the paper's energy.
+
+    Parameters
+    ----------
+    fairness : FairnessTerm
+    weight : ndarray of shape (n_clusters,)
+    solver : Solver
+    """
+
+    fairness: FairnessTerm
+    weight: FloatArray
+    solver: Solver
+
+    @property
+    def rests_on_energy(self) -> bool:  # type: ignore[override]
+        """As the solver says."""
+        return self.solver.rests_on_energy
+
+    def propose(self, sweep: DataSweep, warm: Any, to_beat: float) -> Proposal:
+        """argmin(a + price) at the solver's prices."""
+        solution = self.solver.solve(sweep, self.fairness, self.weight, warm, to_beat)
+        hard = solution.hard or sweep.assign(solution.state.price)
+        return Proposal(sweep.last_labels(), hard, solution.state, solution.state, solution.energy)
+
+    def penalty(self, masses: FloatArray) -> float:
+        """Σ_k weight_k · fairness_k."""
+        return float(self.weight @ self.fairness.value(masses))
+
+    def copied(self, warm: State | None, source: int, destination: int) -> State | None:
+        """The pull on the one is that on the other."""
+        if warm is None:
+            return None
+        pull = warm.pull.copy()
+        pull[destination] = pull[source]
+        return replace(warm, pull=pull)
+
+    def on_sample(self, fraction: float) -> WeightAsk:
+        """Costs shrink with the sample, so the weight does."""
+        return replace(self, fairness=self.fairness.scaled(fraction), weight=self.weight * fraction)
+
+    def scale(self, energy: float) -> float:
+        """Size of the paper's energy: its Eq. (3) has the cross-entropy, which the KL energy lacks by a constant."""
+        return abs(energy + float(self.weight.sum()) * self.fairness.entropy)
+
+
+@dataclass(frozen=True)
+class GoalAsk(Ask):
+    """A goal that every cluster must meet, on whole people, at the least cost.
+
+    Parameters
+    ----------
+    goal : Conditions
+        The goal.
+    inside : Conditions
+        The same, a little stricter: what prices are solved for, so that whole people fit in.
+    whole : callable or None
+        How whole people are made to meet the goal. None: they are left as prices have them, on a sample, where a person
+        stands for many.
+    solver : ConeSolver
+    """
+
+    goal: Conditions
+    inside: Conditions
+    whole: WholePeople | None = repair
+    solver: ConeSolver = field(default_factory=ConeSolver)
+
+    def propose(self, sweep: DataSweep, warm: Prices | None, to_beat: float) -> Proposal:
+        """Solved prices, near-ties split, whole people moved until the goal holds; cooler while that does not beat."""
+        prices = self.solver.solve(sweep, self.inside, warm)
+        while True:
+            found = self._labelled(sweep, prices)
+            if found.hard.cost + self.penalty(found.hard.masses) < to_beat or not self.solver.can_cool(prices):
+                return found
+            prices = self.solver.cool(sweep, self.inside, prices)
+
+    def _labelled(self, sweep: DataSweep, prices: Prices) -> Proposal:
+        hard = sweep.assign(prices.state.price, split=prices.state.scale)
+        if self.whole is None:
+            return Proposal(sweep.last_labels(), hard, prices.state, prices)
+        fixed = self.whole(sweep, self.goal, sweep.last_labels(), hard, prices.state.price)
+        return Proposal(fixed.labels, fixed.hard, prices.state, prices)
+
+    def penalty(self, masses: FloatArray) -> float:
+        """Nothing where the goal is met, infinity elsewhere."""
+        return 0.0 if self.whole is None or not self.goal.beyond(masses).any() else np.inf
+
+    def failing(self, masses: FloatArray) -> int | None:
+        """The cluster farthest from the goal for its size."""
+        if self.whole is None:
+            return None
+        beyond = self.goal.beyond(masses).sum(axis=1)
+        return int((beyond / np.maximum(masses.sum(axis=1), 1.0)).argmax()) if beyond.any() else None
+
+    def copied(self, warm: Prices | None, source: int, destination: int) -> Prices | None:
+        """θ of the one is θ of the other; at the temperature of a cold start's end."""
+        if warm is None:
+            return None
+        theta = warm.theta.copy()
+        theta[destination] = theta[source]
+        tau = self.solver.cooling[-1] * warm.gap
+        return replace(warm, theta=theta, temperature=tau)
+
+    def on_sample(self, fraction: float) -> GoalAsk:
+        """Sizes shrink with the sample, and people are not whole."""
+        return replace(self, goal=self.goal.scaled(fraction), inside=self.inside.scaled(fraction), whole=None)
+
+    def prove(self, sweep: DataSweep, warm: Prices) -> float:
+        """The dual at these prices, without temperature."""
+        return lower_bound(sweep, self.goal, warm.theta)

@@ -1,0 +1,73 @@
+"""What goes into a fit and what comes out of it: records, nothing that computes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._sweep.question import State
+from .._typing import FloatArray
+
+
+class StopReason(enum.StrEnum):
+    """Why a fit stopped. Each member is also a word: ``model.stop_reason_ == "labels unchanged"``."""
+
+    LABELS_UNCHANGED = "labels unchanged"
+    SETTLED = "parameters moved less than tol"
+    ENERGY_SETTLED = "energy changed less than tol"
+    NO_IMPROVEMENT = "no proposal lowered the energy"
+    MAX_ITER = "max_iter reached"
+    SEARCH_ENDED = "no cheaper fit that meets the goal was found"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the outer loop runs.
+
+    With a ``reach``, parameters run ahead of the labels by that share of their last move, while the energy falls: that
+    shortens the way over plateaus.
+    """
+
+    max_iter: int = 300
+    tol: float = 1e-4
+    assignments: str = "hard"
+    reach: float = 0.0
+    on_iteration: Callable[[int, float], None] | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a fit starts: parameters, and what a similar fit knew when it ended (None: nothing)."""
+
+    parameters: FloatArray
+    warm: Any = None
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit found. Labels are as the sweep keeps them; at a weight they are argmin(a + price) at these parameters.
+
+    Attributes
+    ----------
+    warm : object or None
+        What the same ask can go on from: prices.
+    lower_bound : float
+        What no assignment to the labels' own parameters that meets the goal costs less than; NaN: unknown.
+    """
+
+    labels: Any
+    parameters: FloatArray
+    state: State
+    masses: FloatArray
+    objective: float
+    energy: float
+    energy_history: FloatArray = field(default_factory=lambda: np.zeros(0))
+    n_iter: int = 0
+    n_sweeps: int = 0
+    stop_reason: StopReason = StopReason.MAX_ITER
+    warm: Any = None
+    lower_bound: float = np.nan

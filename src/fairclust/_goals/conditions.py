@@ -1,0 +1,163 @@
+"""The conditions of a fit, all attributes and sizes together, as a solver sees them: from a table θ to prices.
+
+θ (n_clusters, n_unknowns) has a column per group of every attribute, and one for everyone where sizes are bounded.
+Where an attribute's groups make up everyone, each of them pays θ_j − h(θ); where groups overlap, each pays θ_j, and
+everyone pays −h(θ). Prices of the attributes add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .cone import Cone
+from .sizes import SizeInterval
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One attribute's condition: its cone, and whether its groups make up everyone, or overlap within everyone."""
+
+    cone: Cone
+    n_groups: int
+    overlaps: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the membership: overlapping groups have one that counts everyone."""
+        return self.n_groups + self.overlaps
+
+    def split(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Masses of the groups, and what they are shares of, (n_rows, 1)."""
+        if self.overlaps:
+            return table[:, :-1], table[:, -1:]
+        return table, table.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Prices at some θ, and how they follow it.
+
+    Attributes
+    ----------
+    by_column : ndarray of shape (n_clusters, n_columns)
+        What a member of each column pays to enter each cluster.
+    offset : float
+        What the dual loses beside the prices: for sizes.
+    jacobian : ndarray of shape (n_clusters, n_columns, n_unknowns)
+        ∂price/∂θ, cluster by cluster.
+    offset_slope : ndarray of shape (n_clusters, n_unknowns)
+        ∂offset/∂θ.
+    turn : ndarray of shape (n_clusters, n_unknowns, n_unknowns)
+        How mixes turn, per person; for sizes, how the size grows.
+    """
+
+    by_column: FloatArray
+    offset: float
+    jacobian: FloatArray
+    offset_slope: FloatArray
+    turn: FloatArray
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What every cluster must keep to.
+
+    Parameters
+    ----------
+    clauses : tuple of Clause
+        One per attribute.
+    membership : ndarray of shape (n_cells, n_columns)
+        What each cell counts in; the clauses' columns stand side by side.
+    sizes : SizeInterval or None
+        Bounds on the clusters' sizes; they read one more column, which counts everyone.
+    """
+
+    clauses: tuple[Clause, ...]
+    attribute_membership: FloatArray
+    sizes: SizeInterval | None = None
+
+    @cached_property
+    def membership(self) -> FloatArray:
+        """What each cell counts in, (n_cells, n_columns), with everyone's column where sizes are bounded."""
+        if self.sizes is None:
+            return self.attribute_membership
+        return np.column_stack((self.attribute_membership, np.ones(len(self.attribute_membership))))
+
+    @property
+    def n_unknowns(self) -> int:
+        """Columns of θ."""
+        return sum(clause.n_groups for clause in self.clauses) + (self.sizes is not None)
+
+    @cached_property
+    def _places(self) -> list[tuple[slice, slice]]:
+        """Where each clause stands: its columns, and its unknowns."""
+        places, column, unknown = [], 0, 0
+        for clause in self.clauses:
+            places.append((slice(column, column + clause.n_columns), slice(unknown, unknown + clause.n_groups)))
+            column, unknown = column + clause.n_columns, unknown + clause.n_groups
+        return places
+
+    def prices(self, theta: FloatArray, softness: float) -> Priced:
+        """Prices that no fair mix pays on balance."""
+        n_clusters, n_columns = len(theta), self.membership.shape[1]
+        price = np.empty((n_clusters, n_columns))
+        jacobian = np.zeros((n_clusters, n_columns, self.n_unknowns))
+        turn = np.zeros((n_clusters, self.n_unknowns, self.n_unknowns))
+        offset, offset_slope = 0.0, np.zeros((n_clusters, self.n_unknowns))
+        for clause, (columns, unknowns) in zip(self.clauses, self._places, strict=True):
+            own = theta[:, unknowns]
+            found = clause.cone.mixes(own, softness)
+            eye = np.eye(clause.n_groups)
+            if clause.overlaps:
+                price[:, columns] = np.column_stack((own, -found.worth))
+                jacobian[:, columns, unknowns] = np.concatenate(
+                    (np.broadcast_to(eye, (n_clusters, *eye.shape)), -found.shares[:, None, :]), axis=1
+                )
+            else:
+                price[:, columns] = own - found.worth[:, None]
+                jacobian[:, columns, unknowns] = eye - found.shares[:, None, :]
+            turn[:, unknowns, unknowns] = found.turn
+        if self.sizes is not None:
+            rho = theta[:, -1]
+            size, worth, growth = self.sizes.at(rho, softness)
+            price[:, -1], jacobian[:, -1, -1] = rho, 1.0
+            offset, offset_slope[:, -1], turn[:, -1, -1] = float(worth.sum()), size, growth
+        return Priced(price, offset, jacobian, offset_slope, turn)
+
+    def bend(self, priced: Priced, table: FloatArray) -> FloatArray:
+        """Turning of the mixes, times the people it concerns: (n_clusters, n_unknowns, n_unknowns)."""
+        bend = priced.turn.copy()
+        for clause, (columns, unknowns) in zip(self.clauses, self._places, strict=True):
+            bend[:, unknowns, unknowns] *= clause.split(table[:, columns])[1][:, :, None]
+        return bend
+
+    def centered(self, theta: FloatArray) -> FloatArray:
+        """The same prices from a θ whose rows do not drift: a constant added to a row changes nothing."""
+        result = theta.copy()
+        for clause, (_, unknowns) in zip(self.clauses, self._places, strict=True):
+            if not clause.overlaps:
+                result[:, unknowns] -= (theta[:, unknowns] * clause.cone.center).sum(axis=1, keepdims=True)
+        return result
+
+    def beyond(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """How many people each row is away from each clause (and from the sizes), (n_rows, n_clauses [+ 1])."""
+        table = masses @ self.membership
+        found = [
+            clause.cone.beyond(*clause.split(table[:, columns]), clusters)
+            for clause, (columns, _) in zip(self.clauses, self._places, strict=True)
+        ]
+        if self.sizes is not None:
+            found.append(self.sizes.beyond(table[:, -1]))
+        return np.stack(found, axis=1)
+
+    def scaled(self, fraction: float) -> Conditions:
+        """The same for a sample with so much of the weight."""
+        return self if self.sizes is None else replace(self, sizes=self.sizes.scaled(fraction))
+
+    def multipliers(self, theta: FloatArray) -> FloatArray:
+        """How strongly each clause holds each cluster, (n_clusters, n_clauses): the spread of its prices."""
+        return np.stack([np.ptp(theta[:, unknowns], axis=1) for _, unknowns in self._places], axis=1)

@@ -1,0 +1,68 @@
+"""What a goal is to a solver: a convex set of fair mixes. The masses that meet the goal are the cone over it.
+
+For a table θ (n_clusters, n_groups) a cone names the dearest fair mix of every cluster, ``q(θ) = argmax ⟨θ_k, q⟩`` over
+the fair compositions, what it is worth, ``h(θ) = ⟨θ_k, q⟩``, and how it turns with θ. Prices θ − h(θ) are then prices
+that no fair mix of people pays on balance, whatever the size of the cluster: that is all a lower bound needs.
+
+A little *softness* δ makes the mix a smooth function of θ: q maximises ⟨θ, q⟩ − δ·KL(centre ‖ q). Without it (δ = 0)
+the worth is exact, as bounds need it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Mixes:
+    """The dearest fair mix of every cluster.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_clusters, n_groups)
+        q: the mixes.
+    worth : ndarray of shape (n_clusters,)
+        h: what a person of the mix is worth on average, less the softness.
+    turn : ndarray of shape (n_clusters, n_groups, n_groups)
+        ∂q/∂θ, symmetric and positive semi-definite.
+    """
+
+    shares: FloatArray
+    worth: FloatArray
+    turn: FloatArray
+
+
+class Cone(ABC):
+    """The fair mixes of one attribute's groups."""
+
+    @abstractmethod
+    def mixes(self, theta: FloatArray, softness: float) -> Mixes:
+        """The dearest fair mix of every cluster at θ."""
+
+    @abstractmethod
+    def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
+        """How many people each row's masses are away from the cone: 0 where they are in it, convex elsewhere.
+
+        ``size`` (n_rows, 1) is what the masses are shares of; ``clusters`` says which cluster each row is (None: row k
+        is cluster k).
+        """
+
+    @property
+    @abstractmethod
+    def center(self) -> FloatArray:
+        """A fair mix in the middle, (n_groups,) or (n_clusters, n_groups)."""
+
+
+def softened(shares: FloatArray, center: FloatArray, kappa: FloatArray, free: FloatArray) -> FloatArray:
+    """∂q/∂θ where q_j = κ·centre_j/(μ − θ_j) for the free groups, the others stay, and the shares add up to 1."""
+    speed = np.where(free, shares**2 / np.maximum(kappa * center, np.finfo(float).tiny), 0.0)
+    turn = -speed[:, :, None] * speed[:, None, :]
+    turn /= np.maximum(speed.sum(axis=1), np.finfo(float).tiny)[:, None, None]
+    diagonal = np.arange(shares.shape[1])
+    turn[:, diagonal, diagonal] += speed
+    return turn

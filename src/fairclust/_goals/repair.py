@@ -1,0 +1,169 @@
+"""Whole people: the last few that prices leave on the wrong side of a goal are moved, the cheapest per person first.
+
+How many people the clusters are away from the goal is a convex function of their masses, so that single moves that
+bring it down lead to the goal, unless whole people cannot meet it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._sweep.question import Candidates, DataSweep, HardAnswer
+from .._typing import FloatArray
+from .conditions import Conditions
+
+_SHORT_LIST = 12  # kinds of moves that points are looked up for at a time
+_CANDIDATES = 64  # points per kind of move: more are hardly ever moved
+_NOTHING = 1e-12  # of the people: less is rounding
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """Labels after the moves, with their masses and cost."""
+
+    labels: Any
+    hard: HardAnswer
+
+
+class _Table:
+    """How far each cluster is from the goal, and what one person more or less of each cell does to that."""
+
+    def __init__(self, goal: Conditions, masses: FloatArray, unit: float) -> None:
+        self.masses = masses.copy()
+        self._goal, self._unit = goal, unit
+        self.beyond = np.zeros(len(masses))
+        self.enter, self.leave = np.zeros_like(masses), np.zeros_like(masses)
+        self.refresh(np.arange(len(masses)))
+
+    def of(self, rows: FloatArray, clusters: FloatArray) -> FloatArray:
+        """People beyond the goal, of rows that stand for clusters."""
+        return self._goal.beyond(np.maximum(rows, 0.0), clusters).sum(axis=1)
+
+    def refresh(self, clusters: FloatArray) -> None:
+        """Bring the tables of some clusters up to date."""
+        n_cells = self.masses.shape[1]
+        unit = self._unit * np.eye(n_cells)
+        changes = np.concatenate((np.zeros((1, n_cells)), unit, -unit))
+        rows = self.masses[clusters, None, :] + changes
+        values = self.of(rows.reshape(-1, n_cells), np.repeat(clusters, len(changes))).reshape(len(clusters), -1)
+        self.beyond[clusters] = values[:, 0]
+        self.enter[clusters] = values[:, 1 : 1 + n_cells] - values[:, :1]
+        self.leave[clusters] = values[:, 1 + n_cells :] - values[:, :1]
+
+    def kinds(self) -> FloatArray:
+        """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
+        change = self.leave.T[:, :, None] + self.enter.T[:, None, :]  # (cell, from, to)
+        empty = self._unit * (1 - 1e-9) > self.masses.T
+        change[np.broadcast_to(empty[:, :, None], change.shape)] = np.inf
+        own = np.arange(len(self.masses))
+        change[:, own, own] = np.inf
+        flat = change.ravel()
+        n_kept = min(_SHORT_LIST, flat.size)
+        first = np.argpartition(flat, n_kept - 1)[:n_kept]
+        first = first[flat[first] < -_NOTHING * max(float(self.masses.sum()), 1.0)]
+        first = first[np.argsort(flat[first], kind="stable")]
+        return np.column_stack((-flat[first], *np.unravel_index(first, change.shape)))
+
+
+def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, price: FloatArray) -> Repaired:
+    """Move single people until the goal holds, or no move brings it nearer.
+
+    Parameters
+    ----------
+    sweep : DataSweep
+        With the point costs.
+    goal : Conditions
+    labels : object
+        As the sweep keeps them.
+    hard : HardAnswer
+        Their masses and cost.
+    price : ndarray of shape (n_clusters, n_cells)
+        Prices behind them; not needed here.
+    """
+    if not goal.beyond(hard.masses).any():
+        return Repaired(labels, hard)
+    unit = sweep.total / sweep.n_samples
+    table = _Table(goal, hard.masses, unit)
+    pool = _Pool(sweep, labels)
+    cost = hard.cost
+    most = 64 + 4 * int(table.beyond.sum() / unit) + hard.masses.size
+    for _ in range(most):
+        if not table.beyond.any():
+            break
+        kinds = table.kinds()
+        best = pool.best(kinds)
+        if best is None:
+            break
+        cell, source, destination = best.kind
+        pair = np.array([source, destination])
+        tried = table.masses[pair].copy()
+        tried[0, cell] -= best.mass
+        tried[1, cell] += best.mass
+        if table.of(tried, pair).sum() >= table.beyond[pair].sum():  # heavier than people are on average
+            pool.take(best, source)
+            continue
+        table.masses[pair] = tried
+        table.refresh(pair)
+        pool.take(best, destination)
+        cost += best.mass * best.extra
+    return Repaired(sweep.move_points(labels, pool.moves), HardAnswer(table.masses, cost, hard.gap))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A point that could make a move (cell, from, to), what that costs per mass, and its mass."""
+
+    kind: tuple[int, int, int]
+    position: int
+    extra: float
+    mass: float
+
+
+class _Pool:
+    """Points that could make the moves that help, the cheapest of each kind first; looked up once, used one by one."""
+
+    def __init__(self, sweep: DataSweep, labels: Any) -> None:
+        self._sweep, self._labels = sweep, labels
+        self._known: dict[tuple[int, int, int], Candidates] = {}
+        self._next: dict[tuple[int, int, int], int] = {}
+        self.moves: dict[int, int] = {}
+
+    def best(self, kinds: FloatArray) -> _Candidate | None:
+        """The point whose move costs least for what it mends; one whose move is a gain anyway comes first."""
+        wanted = [tuple(row) for row in kinds[:, 1:].astype(int).tolist()]
+        missing = [kind for kind in wanted if kind not in self._known]
+        if missing:
+            self._look_up(missing)
+        best, score = None, np.inf
+        for kind, gain in zip(wanted, kinds[:, 0].tolist(), strict=True):
+            one = self._first(kind)
+            if one is None:
+                continue
+            worth = one.extra / gain if one.extra > 0 else one.extra
+            if worth < score:
+                best, score = one, worth
+        return best
+
+    def take(self, one: _Candidate, destination: int) -> None:
+        """Note that a point moved (or that it stays, and is not to be asked again)."""
+        self.moves[one.position] = destination
+
+    def _first(self, kind: tuple[int, int, int]) -> _Candidate | None:
+        line, at = self._known[kind], self._next[kind]
+        while at < len(line.position) and int(line.position[at]) in self.moves:
+            at += 1
+        self._next[kind] = at
+        if at == len(line.position):
+            return None
+        return _Candidate(kind, int(line.position[at]), float(line.extra[at]), float(line.mass[at]))
+
+    def _look_up(self, kinds: list[tuple[int, int, int]]) -> None:
+        found = self._sweep.candidates(self._labels, np.array(kinds), _CANDIDATES)
+        for i, kind in enumerate(kinds):
+            own = np.flatnonzero(found.kind == i)
+            own = own[np.argsort(found.extra[own], kind="stable")]
+            self._known[kind] = Candidates(found.kind[own], found.position[own], found.extra[own], found.mass[own])
+            self._next[kind] = 0
