@@ -64,7 +64,9 @@ def _two_means(points: FloatArray, mass: FloatArray, power: int) -> tuple[float,
     mean = np.average(points, axis=0, weights=mass)
     centered = points - mean
     _, _, axes = np.linalg.svd(centered * np.sqrt(mass)[:, None], full_matrices=False)
-    side = centered @ axes[0] > 0
+    # An axis has no direction of its own: the one in which its largest component is positive.
+    axis = axes[0] * np.sign(axes[0][abs(axes[0]).argmax()])
+    side = centered @ axis > 0
     places = np.stack((mean, mean))
     for _ in range(_ROUNDS):
         if mass[side].sum() <= 0 or mass[~side].sum() <= 0:
