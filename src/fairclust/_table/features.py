@@ -45,32 +45,49 @@ class FeatureOptions:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it came; what is read off it is read once."""
+    """A column as it came. Words are read as codes, once; nothing else is kept."""
 
     name: str
-    values: AnyArray
+    source: AnyArray | nw.Series[Any]
     is_word: bool  # by its type
-    known_missing: AnyArray | None = None  # where the data frame knows already
+
+    @property
+    def values(self) -> AnyArray:
+        """Values as NumPy has them; a missing one is NaN in a column of numbers, None elsewhere."""
+        if not isinstance(self.source, nw.Series):
+            return self.source
+        array = np.asarray(self.source.to_numpy())
+        if self.source.dtype.is_numeric():
+            return array if array.dtype.kind in "fiu" else self.source.cast(nw.Float64).to_numpy()
+        if self.missing.any():
+            array = np.asarray(array, dtype=object).copy()
+            array[self.missing] = None
+        return array
 
     @cached_property
     def missing(self) -> AnyArray:
         """Which values are missing."""
-        return find_missing(self.values) if self.known_missing is None else self.known_missing
+        if isinstance(self.source, nw.Series) and not self.source.dtype.is_numeric():
+            return self.source.is_null().to_numpy()
+        return find_missing(self.values)
 
     @cached_property
-    def factorized(self) -> tuple[AnyArray, IntArray]:
-        """Sorted names of the values that are there, and the code of each of those."""
-        there = self.values[~self.missing] if self.missing.any() else self.values
-        return factorize(there, f"column {self.name!r}")
+    def coded(self) -> tuple[AnyArray, IntArray]:
+        """Sorted names of the values that are there, and the code of each value; −1 where it is missing."""
+        if isinstance(self.source, nw.Series) and isinstance(self.source.dtype, nw.String | nw.Categorical | nw.Enum):
+            return _native_codes(self.source)
+        values, codes = self.values, np.full(len(self.missing), -1, dtype=np.int32)
+        names, codes[~self.missing] = factorize(values[~self.missing], f"column {self.name!r}")
+        return names, codes
 
-    @cached_property
+    @property
     def numbers(self) -> FloatArray:
         """As numbers; NaN where a value is missing."""
         values = self.values
         if values.dtype.kind in "OUS":
-            values = np.full(len(self.values), np.nan)
+            objects, values = values, np.full(len(values), np.nan)
             try:
-                values[~self.missing] = self.values[~self.missing].astype(float)
+                values[~self.missing] = objects[~self.missing].astype(float)
             except (TypeError, ValueError) as error:
                 raise InvalidInputError(
                     f"column {self.name!r} of X holds something that is not a number ({error}). Name the column in "
@@ -91,7 +108,7 @@ class Table:
     backend: str | None = None
 
     def __len__(self) -> int:
-        return len(self.columns[0].values)
+        return len(self.columns[0].source)
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
@@ -133,7 +150,7 @@ def read_table(X: Any) -> Table:
                 f"column {strange[0].name!r} of X is of type {strange[0].dtype}, which is neither numbers nor words. "
                 "Turn it into one of them (a date into days, for example), or drop it."
             )
-        columns = tuple(_column(s) for s in series)
+        columns = tuple(Column(str(s.name), s, _is_word(s)) for s in series)
         return Table(columns, str(frame.implementation.value))
     array = np.asarray(X)
     if array.ndim != 2 or 0 in array.shape:
@@ -263,7 +280,7 @@ def learn_features(columns: Table, options: FeatureOptions, weights: FloatArray 
             kinds.append(_learn_category(column, weight, options.missing_values == "own", weights))
         else:
             kinds.append(_learn_number(column, weight, is_scaled, weights))
-    single = [column.values.dtype == np.float32 for column, word in zip(columns, chosen, strict=True) if not word]
+    single = [column.numbers.dtype == np.float32 for column, word in zip(columns, chosen, strict=True) if not word]
     dtype = "float32" if single and all(single) else "float64"
     return Features(columns.names, tuple(kinds), options.missing_values != "error", dtype, columns.backend)
 
@@ -350,14 +367,16 @@ def _learn_number(column: Column, wanted: float, is_scaled: bool, weights: Float
 
 
 def _learn_category(column: Column, wanted: float, gaps_are_own: bool, weights: FloatArray | None) -> Category:
-    name, missing, (names, codes) = column.name, column.missing, column.factorized
+    name, (names, codes) = column.name, column.coded
+    missing = codes < 0
     if len(names) > MOST_CATEGORIES:
         raise InvalidInputError(
             f"column {name!r} has {len(names)} different values, and at most {MOST_CATEGORIES} can be categories. "
             "Leave it out, if it is a name or number of each row."
         )
     is_own = gaps_are_own and bool(missing.any())
-    counts = np.bincount(codes, None if weights is None else weights[~missing], minlength=len(names)).astype(float)
+    w = None if weights is None else weights[~missing]
+    counts = np.bincount(codes[~missing], w, minlength=len(names)).astype(float)
     if is_own:
         names = np.array([*names.tolist(), _name_of_gaps(names)], dtype=object)
         counts = np.append(counts, missing.sum() if weights is None else weights[missing].sum())
@@ -373,14 +392,12 @@ def _name_of_gaps(names: AnyArray) -> str:
 def _codes(column: Column, category: Category) -> IntArray:
     n = len(category.categories)
     n_named = n - 1 if category.gaps_are_own else n
-    names, codes = column.factorized
+    names, codes = column.coded
     code_of = {name: code for code, name in enumerate(category.categories.tolist()[:n_named])}
-    own = np.array([code_of.get(name, n + NEVER_SEEN) for name in names.tolist()], dtype=np.int64)[codes]
-    if not column.missing.any():
-        return own
-    result = np.full(len(column.values), n_named if category.gaps_are_own else n + GAP, dtype=np.int64)
-    result[~column.missing] = own
-    return result
+    # The last entry is where a missing value's −1 points to.
+    places = [code_of.get(name, n + NEVER_SEEN) for name in names.tolist()]
+    places.append(n_named if category.gaps_are_own else n + GAP)
+    return np.array(places, dtype=np.uint16)[codes]
 
 
 def _refuse_gaps(columns: Table) -> None:
@@ -404,15 +421,29 @@ def _is_word(series: nw.Series[Any]) -> bool:
     return series.dtype in _WORDS or isinstance(series.dtype, _WORDS)
 
 
-def _column(series: nw.Series[Any]) -> Column:
-    """Values as NumPy has them; a missing one is NaN in a column of numbers, None elsewhere."""
-    name, is_word = str(series.name), _is_word(series)
-    if series.dtype.is_numeric():
-        array = series.to_numpy()
-        return Column(name, array if array.dtype.kind in "fiu" else series.cast(nw.Float64).to_numpy(), is_word)
-    missing = series.is_null().to_numpy()
-    array = np.asarray(series.to_numpy())
-    if missing.any():
-        array = np.asarray(array, dtype=object).copy()
-        array[missing] = None
-    return Column(name, array, is_word, missing)
+def _native_codes(series: nw.Series[Any]) -> tuple[AnyArray, IntArray]:
+    """Names and codes of a column of words, by the data frame's own means: no Python text per row is made."""
+    if series.implementation.is_pandas_like():
+        own = series.cast(nw.Categorical).to_native().cat
+        names, codes = own.categories.tolist(), own.codes.to_numpy().astype(np.int32)
+    else:
+        names = sorted(str(name) for name in series.drop_nulls().unique().to_list())
+        if series.implementation.is_polars():
+            own = nw.from_native(series.cast(nw.Enum(names)).to_native().to_physical(), series_only=True)
+            codes = own.cast(nw.Int32).fill_null(-1).to_numpy()
+        else:
+            code_of = {name: code for code, name in enumerate(names)}
+            codes = np.array([-1 if name is None else code_of[str(name)] for name in series.to_list()], dtype=np.int32)
+    used = np.zeros(len(names) + 1, dtype=bool)
+    used[codes] = True
+    texts = np.array(names, dtype=str) if all(isinstance(name, str) for name in names) else _objects(names)
+    order = sorted(np.flatnonzero(used[:-1]).tolist(), key=lambda i: (type(names[i]).__name__, names[i]))
+    place = np.full(len(names) + 1, -1, dtype=np.int32)
+    place[order] = np.arange(len(order))
+    return texts[order], place[codes]
+
+
+def _objects(values: Sequence[Any]) -> AnyArray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
