@@ -18,6 +18,7 @@ from .requests import (
     Wanted,
     parse_bins,
     parse_bounds,
+    parse_clusters,
     parse_size,
     parse_target,
 )
@@ -50,6 +51,7 @@ Bins = Annotated[
     list[str] | None, typer.Option(help="Cut a sensitive column of numbers into ranges of about equal size: age=4.")
 ]
 Clusters = Annotated[int, typer.Option("-k", "--clusters", help="Number of clusters.")]
+ClustersOrAuto = Annotated[str, typer.Option("-k", "--clusters", help="Number of clusters; auto: choose, and say why.")]
 Features = Annotated[
     str | None, typer.Option(help="Columns to cluster by: a,b,c. Without it: every numeric column that makes sense.")
 ]
@@ -58,7 +60,10 @@ Encode = Annotated[
 ]
 Exclude = Annotated[str | None, typer.Option(help="Columns not to cluster by: a,b.")]
 Missing = Annotated[
-    str, typer.Option(help="Rows with missing values: 'error', 'drop' (they get no cluster) or 'impute'.")
+    str,
+    typer.Option(
+        help="Missing values: 'error', 'drop' (rows get no cluster), 'impute' or 'observed' (they cost nothing)."
+    ),
 ]
 Standardize = Annotated[
     bool, typer.Option("--standardize/--no-standardize", help="Give every feature mean 0 and variance 1.")
@@ -134,7 +139,7 @@ def fit(
     context: typer.Context,
     file: File,
     sensitive: Sensitive,
-    clusters: Clusters,
+    clusters: ClustersOrAuto,
     out: Annotated[
         Path | None, typer.Option(help="Where the rows with their cluster go: .csv, .tsv (also .gz), .parquet.")
     ] = None,
@@ -225,7 +230,7 @@ def fit(
         grouping=grouping,
     )
     method = Method(
-        n_clusters=clusters,
+        n_clusters=parse_clusters(clusters),
         objective=objective,
         fairness_weight=fairness_weight,
         max_fairness_error=max_fairness_error,
@@ -296,6 +301,78 @@ def predict(
             force, safe_csv,
         )
     )  # fmt: skip
+
+
+@app.command()
+@guarded
+def choose(
+    context: typer.Context,
+    file: File,
+    sensitive: Sensitive,
+    clusters: Annotated[str, typer.Option("-k", "--clusters", help="Numbers of clusters: 2..15, or 2,4,8.")] = "2..15",
+    report: Report = None,
+    out: Annotated[Path | None, typer.Option(help="Where the table of scores goes: .csv, .tsv or .parquet.")] = None,
+    features: Features = None,
+    encode: Encode = None,
+    exclude: Exclude = None,
+    weight: Weight = None,
+    missing: Missing = "error",
+    standardize: Standardize = True,
+    objective: Objective = "kmeans",
+    max_fairness_error: Goal = None,
+    fairness_weight: Annotated[float | None, typer.Option(help="λ of the paper, instead of a goal.")] = None,
+    min_cluster_size: Annotated[
+        str | None, typer.Option(help="Smallest cluster: rows (100), or a share of all of them (0.05).")
+    ] = None,
+    target: Target = None,
+    intersections: Intersections = False,
+    missing_groups: MissingGroups = "error",
+    bins: Bins = None,
+    seed: Seed = 0,
+    n_init: Starts = None,
+    max_iter: Iterations = 300,
+    jobs: Jobs = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    config: Config = None,
+    json: Json = False,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Tell what speaks for each number of clusters, with and without the goal."""
+    from .choosing import parse_numbers, run_choose
+
+    grouping = Grouping(intersections, missing_groups, parse_bins(bins))
+    source = Source(
+        file=file,
+        sensitive=sensitive,
+        features=features,
+        encode=encode,
+        exclude=exclude,
+        missing=missing,
+        standardize=standardize,
+        delimiter=delimiter,
+        encoding=encoding,
+        decimal=decimal,
+        weight=weight,
+        grouping=grouping,
+    )
+    method = Method(
+        n_clusters=None,
+        objective=objective,
+        fairness_weight=fairness_weight,
+        max_fairness_error=max_fairness_error,
+        min_cluster_size=parse_size(min_cluster_size, "--min-cluster-size"),
+        target=parse_target(target),
+        seed=seed,
+        n_init=n_init,
+        max_iter=max_iter,
+        jobs=jobs,
+        grouping=grouping,
+    )
+    wanted = Wanted(report=report, json=json, force=force, config=config_text(context))
+    run_choose(source, method, wanted, parse_numbers(clusters), out)
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars
@@ -19,6 +20,11 @@ from .tables import Table
 
 _MARKERS = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")  # what people write for "no value"
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|index|row|nr|uuid)([\W_]|$)|[a-z]I[dD]$", re.IGNORECASE)
+_OUTCOME_NAME = re.compile(
+    r"(^|[\W_])(y|target|label|labels|class|outcome|response|churn(ed)?|default(ed)?|readmitted|survived|approved|"
+    r"granted|hired|risk|diagnosis|\w*recid\w*)([\W_]|$)",
+    re.IGNORECASE,
+)
 _MOST_CATEGORIES = 100
 _MANY_GROUPS = 20
 _LONGEST_QUICK_NAME = 50  # characters
@@ -48,6 +54,8 @@ class Prepared:
         Rows that take part.
     remarks : tuple of str
         What was done, in sentences.
+    has_gaps : bool
+        Whether X has NaN for empty cells, which cost nothing.
     """
 
     X: FloatArray
@@ -56,6 +64,17 @@ class Prepared:
     raw_stds: FloatArray
     used: AnyArray
     remarks: tuple[str, ...]
+    has_gaps: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of the estimator that these numbers need."""
+        return {"missing_values": "observed"} if self.has_gaps else {}
+
+    @property
+    def filled(self) -> FloatArray:
+        """X with the mean of what is there in empty cells: for pictures and distances."""
+        return np.where(np.isnan(self.X), np.nanmean(self.X, axis=0), self.X) if self.has_gaps else self.X
 
 
 def names_in(text: str | None, table: Table) -> list[str]:
@@ -185,10 +204,10 @@ def prepare(table: Table, choice: Choice, no_group: AnyArray, *, missing: str, s
     choice : Choice
     no_group : ndarray of shape (n_rows,), bool
         Rows that lack a group they need.
-    missing : {"error", "drop", "impute"}
+    missing : {"error", "drop", "impute", "observed"}
         What becomes of rows with gaps.
     standardize : bool
-        Whether every feature is given mean 0 and variance 1.
+        Whether every column is given mean 0 and variance 1; of text, all its 0/1 features together.
     """
     columns = [c for c in (as_numbers(table.frame[name]) for name in choice.numeric) if c is not None]
     coded = [without_markers(table.frame[name]).cast(polars.String) for name in choice.encoded]
@@ -212,23 +231,31 @@ def prepare(table: Table, choice: Choice, no_group: AnyArray, *, missing: str, s
 
     def put(i: int, values: AnyArray) -> None:
         values = values if whole else values[used]
-        moments = feature_moments(values.astype(np.float64, copy=False)[:, None])
+        there = values[~np.isnan(values)]
+        moments = feature_moments(there.astype(np.float64, copy=False)[:, None])
         means[i], stds[i] = moments.mean[0], moments.std[0]
-        X[:, i] = (values - means[i]) / stds[i] if standardize else values
+        X[:, i] = values
 
     for i, column in enumerate(columns):
         put(i, column.to_numpy())
     i = len(columns)
     for column, values in categories:
+        first = i
         for value in values:
-            put(i, (column == value).fill_null(False).to_numpy().astype(np.float64))
+            put(i, (column == value).cast(polars.Float64).fill_null(np.nan).to_numpy())
             i += 1
+        # A text column counts as much as a column of numbers, not as much as its values are many, nor the rarest most.
+        spread = float(np.sqrt(np.square(stds[first:i]).sum())) if len(values) > 1 else 1.0
+        stds[first:i] = spread if spread > 0 else 1.0
+    if standardize:
+        X -= means
+        X /= stds
     remarks.append(
-        "Features are standardised: each gets mean 0 and variance 1 (--no-standardize turns this off)."
+        "Features are standardised: each column gets mean 0 and variance 1 (--no-standardize turns this off)."
         if standardize
         else "Features are taken as they are (--no-standardize): those with large values weigh more."
     )
-    return Prepared(X, names, means, stds, used, tuple(remarks))
+    return Prepared(X, names, means, stds, used, tuple(remarks), bool(np.isnan(X).any()))
 
 
 def _as_asked(table: Table, asked: Sequence[str], coded: Sequence[str], sensitive: Sequence[str]) -> Choice:
@@ -270,6 +297,12 @@ def _automatic(table: Table, coded: Sequence[str], sensitive: Sequence[str], lef
         else:
             numeric.append(name)
     remarks = [f"{shown(name)} is both sensitive and a feature (--encode)." for name in coded if name in sensitive]
+    outcomes = [name for name in (*numeric, *coded) if _OUTCOME_NAME.search(name)]
+    if outcomes:
+        remarks.append(
+            f"{_listed(outcomes)} looks like an outcome, and is a feature now, so that clusters follow it. Leave it "
+            f"out with --exclude {','.join(outcomes)}, or name the features with --features."
+        )
     return Choice(tuple(numeric), tuple(coded), ignored, tuple(remarks))
 
 
@@ -371,6 +404,7 @@ def _rows_to_use(
         n_gaps = int((has_gap | no_group).sum())
         ways = ["--missing drop to leave these rows out"]
         if has_gap.any():
+            ways.append("--missing observed to count what is there")
             ways.append("--missing impute to fill features with their median or most frequent value")
         if no_group.any():
             ways.append("--missing-groups own or ignore for rows without a group")
@@ -378,13 +412,15 @@ def _rows_to_use(
         raise InvalidInputError(
             f"{n_gaps} of {n_rows} rows have missing values ({where}). Add {ways[0]}, or {joint.join(ways[1:])}."
         )
-    if missing == "impute":
+    if missing in ("impute", "observed"):
         if no_group.any():
             raise InvalidInputError(
                 f"{int(no_group.sum())} of {n_rows} rows have no group, and a group cannot be guessed. "
                 "Use --missing drop, or --missing-groups own (a group of their own) or ignore (they are not counted)."
             )
         filled = f"Missing values were filled with the median or the most frequent value ({where})."
+        if missing == "observed":
+            filled = f"Empty cells cost nothing, and centres are means of what is there ({where})."
         return np.ones(n_rows, dtype=bool), [filled]
     used = ~(has_gap | no_group)
     if not used.any():

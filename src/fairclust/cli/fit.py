@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,9 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
         raise InvalidInputError("--moves compares with plain clusters, and --no-compare makes none. Leave one out.")
     if source.weight is not None and method.objective == "ncut":
         raise InvalidInputError("--weight: Ncut knows no weights of rows. Use --objective kmeans or kmedian.")
-    if how is not None and is_streamed(source.file, how, method.n_clusters):
+    if how is not None and is_streamed(source.file, how, method.n_clusters or 10):
+        if method.n_clusters is None:
+            raise InvalidInputError("-k auto needs rows in memory. Choose on a sample of the rows: fairclust choose.")
         run_streamed(source, method, wanted, how)
         return
     stages = Stages()
@@ -69,6 +71,17 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
         )
     if not wanted.json:
         tell_people(people)
+    if people.prepared.has_gaps and method.objective != "kmeans":
+        raise InvalidInputError("--missing observed needs --objective kmeans. Use --missing drop or impute.")
+    if method.n_clusters is None:
+        from .choosing import chosen_number
+
+        choice = chosen_number(people, method, stages)
+        method = replace(method, n_clusters=choice.n_clusters)
+        parameters = method.parameters()
+        people = replace(people, remarks=(*people.remarks, f"-k auto: {choice.reason}"))
+        if not wanted.json:
+            note(people.remarks[-1])
     fitted = _fit(people, estimator, parameters, wanted, stages)
     written = _write(people, fitted, source, wanted)
     if wanted.json:
@@ -80,7 +93,7 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
 def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wanted: Wanted, stages: Stages) -> Fitted:
     X, weighted = people.prepared.X, {} if people.weights is None else {"sample_weight": people.weights}
     with told_warnings(), stages.stage("fit", "Clustering") as stage:
-        model = estimator(**parameters, verbose=stage.follow)
+        model = estimator(**parameters, **people.prepared.options, verbose=stage.follow)
         model.fit(X, sensitive_features=people.groups, **weighted)
         model.set_params(verbose=0)
     everyone = Population(model.attributes_, model.attributes_.encode(people.groups))  # encoded once, counted often
@@ -94,7 +107,9 @@ def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wante
             baseline = plain_baseline(model, X, sample_weight=people.weights, on_fit=stage.advance)
         fitted.baseline = baseline
         fitted.plain_audit = audit_encoded(baseline.model.labels_, everyone, **counting)
-        fitted.moves = compare_encoded(baseline.model.labels_, model.labels_, everyone, X=X, **counting)
+        fitted.moves = compare_encoded(
+            baseline.model.labels_, model.labels_, everyone, X=people.prepared.filled, **counting
+        )
     if wanted.stability is not None:
         n_fits = wanted.stability * (2 if hasattr(model, "predict") else 1)
         with stages.stage("stability", "Clustering other samples, to see what stays", total=n_fits) as stage:
@@ -151,7 +166,7 @@ def _report(people: People, fitted: Fitted, source: Source, wanted: Wanted) -> P
     means, stds = people.prepared.raw_means, people.prepared.raw_stds
     return model_report(
         fitted.model,
-        people.prepared.X,
+        people.prepared.filled,
         people.groups,
         baseline=fitted.baseline,
         moves=fitted.moves,

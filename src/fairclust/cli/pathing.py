@@ -58,7 +58,7 @@ def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None
     with (
         told_warnings(),
         stages.stage("fit", "Clustering at many weights", total=n_weights) as stage,
-        contextlib.redirect_stdout(_Steps(stage)),
+        contextlib.redirect_stdout(Steps(stage)),
     ):
         path = fairness_path(
             model,
@@ -75,13 +75,14 @@ def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None
         _tell(path, goal, stages, written, wanted.suppress_below)
 
 
-class _Steps(io.TextIOBase):
+class Steps(io.TextIOBase):
     """Moves the bar by one for every line that the library prints."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
     def write(self, text: str) -> int:
+        """One line, one step."""
         if text.strip():
             self._stage.advance()
         return len(text)

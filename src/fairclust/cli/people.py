@@ -75,7 +75,7 @@ def tell_people(people: People) -> None:
         comma = ", decimal comma" if dialect.decimal_comma else ""
         written = f" (delimiter {sign}, {dialect.encoding.replace('utf-8-sig', 'utf-8')}{comma})"
     note(f"{people.table.path.name}: {people.table.frame.height} rows, {people.table.frame.width} columns{written}.")
-    note(f"Features: {listed(people.choice.numeric + people.choice.encoded)}.")
+    note(f"Features: {listed(people.choice.numeric + people.choice.encoded, 10_000)}.")
     for reason, names in _by_reason(people).items():
         if reason != "sensitive":
             hint = " (--encode turns each value into a 0/1 feature)" if reason == "text" else ""

@@ -24,7 +24,7 @@ from ..estimators import restored
 from ..metrics import Composition
 from .columns import Choice, Prepared, as_numbers, group_arrays, read_groups, without_markers
 from .files import check_output
-from .requests import Grouping, Prediction
+from .requests import MISSING_POLICIES, Grouping, Prediction
 from .screen import note, say, told_warnings
 from .summary import audits_as_json, print_json, show_audits
 from .tables import Table, check_writable, read_table, tell_formulas, write_table
@@ -81,7 +81,8 @@ class Recipe:
         values = [self._filled(column, missing).to_numpy().astype(np.float64, copy=False) for column in columns]
         for column, known in zip(coded, self.categories.values(), strict=True):
             filled = self._filled(column, missing)
-            values += [(filled == value).fill_null(False).to_numpy().astype(np.float64) for value in known]
+            gap = np.nan if missing == "observed" else 0.0
+            values += [(filled == value).cast(polars.Float64).fill_null(gap).to_numpy() for value in known]
         X = np.empty((int(used.sum()), len(values)), dtype=np.float64)
         for i, own in enumerate(values):
             own = own if used.all() else own[used]
@@ -102,6 +103,8 @@ class Recipe:
                 f"{table.path.name} has missing values ({where}). Add --missing drop (these rows get no cluster) or "
                 "--missing impute (gaps are filled as when the model was fitted)."
             )
+        if missing == "observed":
+            return np.ones(n_rows, dtype=bool)
         if missing == "impute":
             unknown = [name for name in gaps if name not in self.fill]
             if unknown:
@@ -145,8 +148,8 @@ def run_predict(asked: Prediction) -> None:
     """Read the model and the rows, label them, tell, write."""
     check_output(asked.out, force=asked.force, argument="--out", inputs=(asked.file, asked.model))
     check_writable(asked.out, "--out")
-    if asked.missing not in ("error", "drop", "impute"):
-        raise InvalidInputError(f"--missing {asked.missing!r} is not known. Choose error, drop, impute.")
+    if asked.missing not in MISSING_POLICIES:
+        raise InvalidInputError(f"--missing {asked.missing!r} is not known. Choose {', '.join(MISSING_POLICIES)}.")
     if asked.batch and not asked.groups:
         raise InvalidInputError("--batch needs the groups of the rows. Leave out --no-groups.")
     stages = Stages()

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidInputError
 
-MISSING_POLICIES = ("error", "drop", "impute")
+MISSING_POLICIES = ("error", "drop", "impute", "observed")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Source:
 class Method:
     """What is fitted."""
 
-    n_clusters: int
+    n_clusters: int | None  # None: as -k auto finds
     objective: str = "kmeans"
     fairness_weight: float | None = None
     max_fairness_error: float | None = None
@@ -210,6 +210,15 @@ def parse_size(text: str | None, option: str) -> float | None:
     if text.strip().isdigit() and int(text) > 0:
         return int(text)
     return _share(text, option, text, "a number of rows or a share. Write 100 or 0.1")
+
+
+def parse_clusters(text: str) -> int | None:
+    """Read a number of clusters, or ``auto``: None."""
+    if text.strip().lower() == "auto":
+        return None
+    if not text.strip().lstrip("-").isdigit():
+        raise InvalidInputError(f"-k {text!r} is neither a number nor 'auto'. Write -k 10, or -k auto.")
+    return int(text)
 
 
 def parse_weights(text: str | None) -> list[float] | None:
