@@ -234,7 +234,7 @@ def test_labels_go_to_a_memory_map_or_a_parquet_file(people, tmp_path):
     assert isinstance(mapped, np.memmap)
     np.testing.assert_array_equal(mapped, expected)
     place = model(**options).fit(ArrayBlocks(cut(X, groups, rows=800), labels_to=tmp_path / "l.parquet")).labels_
-    np.testing.assert_array_equal(pq.read_columns(place)["cluster"].to_numpy(), expected)
+    np.testing.assert_array_equal(pq.read_table(place)["cluster"].to_numpy(), expected)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["l.npy", "l.parquet"]
 
 
