@@ -72,7 +72,7 @@ def _soft_mix(
 ) -> tuple[FloatArray, FloatArray]:
     """The mix, and which shares are between their bounds. Σ q(μ) falls from Σ upper to Σ lower as μ grows."""
     wanted = delta * center
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         ends = np.concatenate(
             (theta + wanted / np.maximum(upper, 1e-300), theta + wanted / np.maximum(lower, 1e-300)), axis=1
         )
@@ -104,7 +104,7 @@ def _shares_at(
     mu: FloatArray, theta: FloatArray, wanted: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> FloatArray:
     """Shares at several μ per row, (n_rows, n_mu, n_groups)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = mu[:, :, None] - theta[:, None, :]
         free = np.where(room > 0, wanted[:, None, :] / np.maximum(room, 1e-300), np.inf)
     return np.clip(free, lower[:, None, :], upper[:, None, :])

@@ -154,6 +154,13 @@ class Conditions:
             found.append(self.sizes.beyond(table[:, -1]))
         return np.stack(found, axis=1)
 
+    def off_by_whole_people(self, priced: Priced) -> float:
+        """What counts may save at these prices by being off by whole people, where the goal lets them."""
+        spans = zip(self.clauses, self._places, strict=True)
+        return sum(
+            clause.cone.whole_people * float(abs(priced.by_column[:, columns]).sum()) for clause, (columns, _) in spans
+        )
+
     def scaled(self, fraction: float) -> Conditions:
         """The same for a sample with so much of the weight."""
         return self if self.sizes is None else replace(self, sizes=self.sizes.scaled(fraction))

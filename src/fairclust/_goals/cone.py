@@ -40,6 +40,9 @@ class Mixes:
 class Cone(ABC):
     """The fair mixes of one attribute's groups."""
 
+    whole_people: float = 0.0
+    """People by which whole counts of a group may be off and still meet the goal."""
+
     @abstractmethod
     def mixes(self, theta: FloatArray, softness: float) -> Mixes:
         """The dearest fair mix of every cluster at θ."""

@@ -144,7 +144,8 @@ def lower_bound(sweep: Sweep, conditions: Conditions, theta: FloatArray) -> floa
     priced = conditions.prices(theta, 0.0)
     price = priced.by_column @ conditions.membership.T
     hard = sweep.assign(price)
-    return hard.cost + float((price * hard.masses).sum()) - priced.offset
+    slack = conditions.off_by_whole_people(priced)
+    return hard.cost + float((price * hard.masses).sum()) - priced.offset - slack
 
 
 def _newton(at: _At, tau: float, conditions: Conditions, trusted: float) -> tuple[FloatArray, float]:
