@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ..context import Context
 from ..records import SuiteResult
-from . import frontier, goals, memory, parity, quality, speed, sweep, threads
+from . import frontier, goals, hard, memory, parity, quality, speed, sweep, threads
 
 SUITES: dict[str, tuple[str, Callable[[Context, SuiteResult], None]]] = {
     "speed": ("A whole fit against plain K-means", speed.run),
@@ -18,10 +18,11 @@ SUITES: dict[str, tuple[str, Callable[[Context, SuiteResult], None]]] = {
     "parity": ("λ=0 against scikit-learn's KMeans", parity.run),
     "threads": ("The same bits for 1, 2 and 4 threads", threads.run),
     "goals": ("What it costs to ask for a fairness level", goals.run),
+    "hard": ("Goals on ordinary tables", hard.run),
     "frontier": ("The cheapest clustering at a given fairness", frontier.run),
     "quality": ("Objective and fairness at common seeds", quality.run),
 }
 """Name → title, and the function that fills the result."""
 
-FULL_ONLY = frozenset({"frontier"})
+FULL_ONLY = frozenset({"frontier", "hard"})
 """Suites of many minutes: in a quick run only when asked for by name."""
