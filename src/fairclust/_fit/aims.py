@@ -19,6 +19,8 @@ from .problem import Problem, WeightedFit
 from .records import FitResult, Start
 from .relocate import relocate
 
+_SATURATED = 300.0  # natural weights; beyond, a person in the wrong place costs more than any distance
+_AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
 
 
@@ -65,8 +67,30 @@ class WeightAim(Aim):
     is_goal: bool = False
 
     def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
-        """Fit at the weight; on a sample, at its share of it."""
-        return problem.fit(self.weight * problem.share, Start(start))
+        """Fit at the weight; on a sample, at its share of it. A weight that drowns the costs is a goal."""
+        weight = self.weight * problem.share
+        if self._is_saturated(problem, start):
+            return self._fit_saturated(problem, weight, start)
+        return problem.fit(weight, Start(start))
+
+    def _is_saturated(self, problem: Problem, parameters: FloatArray) -> bool:
+        can_be = self.weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
+        if not can_be or problem.settings.assignments != "hard" or problem.fairness.is_constant:
+            return False
+        return self.weight * problem.share > _SATURATED * problem.natural_weight(parameters)
+
+    def _fit_saturated(self, problem: Problem, weight: float, start: FloatArray) -> WeightedFit:
+        """The cheapest clusters that are as good as proportional, with the energy that the weight gives them."""
+        weights = problem.full_weights(weight)
+        if problem.attribute_weights is not None:
+            weights = weights * problem.attribute_weights
+        aim = GoalAim(MaxFairnessError(problem.fairness, _AS_GOOD_AS_PROPORTIONAL), np.zeros(0))
+        found = aim.fit(problem, start)
+        result = found.result
+        energy = result.objective + problem.ask_at(weights).penalty(result.masses)
+        history = np.array([energy])
+        result = replace(result, energy=energy, energy_history=history, n_iter=1, warm=result.state)
+        return WeightedFit(result, weights, found.n_sweeps)
 
     def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
         """Lowest energy first."""
@@ -78,7 +102,7 @@ class WeightAim(Aim):
 
     def relocated(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
         """At the same weights; plain clustering is left as it is, the K-means that everybody knows."""
-        if not fit.weights.any():
+        if not fit.weights.any() or self._is_saturated(problem, fit.result.parameters):
             return fit
         result = relocate(problem, problem.ask_at(fit.weights), fit.result)
         return replace(fit, result=result, n_sweeps=fit.n_sweeps + result.n_sweeps - fit.result.n_sweeps)
