@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class CodedKMeansObjective(Objective):
     """
 
     can_polish = True
+    can_relocate = True
 
     def __init__(self, rows: CodedRows, weights: FloatArray | None = None) -> None:
         self.can_lead = not rows.has_gaps  # with gaps, what leading costs is not known
@@ -122,6 +123,11 @@ class CodedKMeansObjective(Objective):
         )
         return result
 
+    def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
+        """Two means per cluster, of some of its rows; what a row does not have is in the middle of all."""
+        points: Any = _Points(self.rows)
+        return centers.halves(points, sweep.layout.order, labels, sweep.weights, len(parameters), power=2)
+
     def improve(self, sweep: InMemorySweep, labels: IntArray, moves: Moves, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         rows, layout = self.rows, sweep.layout
@@ -157,6 +163,19 @@ class CodedKMeansObjective(Objective):
 
     def _as_centers(self, means: FloatArray) -> FloatArray:
         return np.ascontiguousarray(means, dtype=self.rows.dtype)
+
+
+class _Points:
+    """Rows of the matrix that coded rows stand for, built for those that are asked for only."""
+
+    def __init__(self, rows: CodedRows) -> None:
+        self._rows = rows
+        self._middle = rows.middle() if rows.has_gaps else None
+        self.dtype = rows.dtype
+
+    def __getitem__(self, taken: IntArray) -> FloatArray:
+        matrix = self._rows.take(taken).matrix()
+        return matrix if self._middle is None else np.where(np.isnan(matrix), self._middle, matrix)
 
 
 def _mean_variance(rows: CodedRows, weights: FloatArray | None) -> float:
