@@ -76,6 +76,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "fairclust"
 html_static_path = ["_static"]
 html_css_files = ["fairclust.css"]
+html_js_files = ["fairclust.js"]
 html_extra_path = ["llms.txt"]
 html_show_sourcelink = False
 html_copy_source = False
