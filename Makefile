@@ -13,7 +13,7 @@ endif
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fairclust/_core/*.cpp src/fairclust/_core/*.hpp)
 MODULES := $(shell find src -name '*.py' 2>/dev/null | sort | cksum | cut -d' ' -f1)
 
-.PHONY: browser coverage demo review stubs test-oldest test test-slow lint format bench bench-full wheel docs clean help
+.PHONY: browser fuzz sanitize coverage demo review stubs test-oldest test test-slow lint format bench bench-full wheel docs clean help
 
 help:            ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -102,6 +102,25 @@ wheel: $(VENV)/.venv   ## A wheel and an sdist for this platform in dist/, check
 review: $(VENV)/.venv   ## What Scientific Python's reviewer of repositories says
 	$(BIN)/python -m pip install -q 'sp-repo-review[cli]'
 	$(BIN)/repo-review .
+
+# Kernels compiled with sanitizers, outside of the installation; the first report ends the run.
+SANITIZERS = address,undefined
+sanitize: $(VENV)/.installed-test,lint   ## The kernel laws and a fuzz with ASan + UBSan; SANITIZERS=thread: a script of threads
+	$(BIN)/python -m pip install -q nanobind cmake ninja
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize-$(SANITIZERS) -G Ninja -DCMAKE_BUILD_TYPE=Release \
+	  -DFAIRCLUST_SANITIZE=$(SANITIZERS) -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) \
+	  -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize-$(SANITIZERS)
+	cd tests && export ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=. \
+	  LD_PRELOAD="$$(g++ -print-file-name=lib$(if $(findstring thread,$(SANITIZERS)),tsan,asan).so) $$(g++ -print-file-name=libstdc++.so)"; \
+	$(if $(findstring thread,$(SANITIZERS)),\
+	  $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$(SANITIZERS))/_kernels*.so threads,\
+	  $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$(SANITIZERS))/_kernels*.so laws/test_sweep_laws.py laws/test_medoid_laws.py laws/test_table_laws.py core && \
+	  $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$(SANITIZERS))/_kernels*.so kernels --minutes 2)
+
+MINUTES = 5
+fuzz: $(VENV)/.installed-test,lint   ## Spoiled calls of every kernel for MINUTES=5; a death or a hang is a failure
+	cd tests && $(abspath $(BIN))/python -m fuzz.kernels --minutes $(MINUTES)
 
 clean:           ## Remove everything that was made
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-coverage build dist docs/_build docs/auto_* docs/api/generated docs/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

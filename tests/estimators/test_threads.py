@@ -7,6 +7,7 @@ import pytest
 
 from cases import people
 from fairclust import FairKMeans
+from fuzz.threads import run as fits_at_the_same_time
 
 ATTRIBUTES = ["labels_", "cluster_centers_", "energy_history_", "prices_", "proportions_"]
 NUMBERS = ["energy_", "objective_", "fairness_error_", "fairness_weight_", "n_sweeps_", "n_iter_"]
@@ -80,3 +81,7 @@ def _energy(seed):
     return (
         FairKMeans(4, init=data.init, fairness_weight=100, n_jobs=2).fit(data.X, sensitive_features=data.groups).energy_
     )
+
+
+def test_fits_of_all_estimators_at_the_same_time_equal_fits_one_by_one():
+    assert fits_at_the_same_time(n_threads=3, n_jobs=2)

@@ -61,10 +61,12 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
     parent = np.minimum(np.arange(n) // 2, (n - 1) // 2).astype(np.int32)
     notion = {
         "membership": np.eye(J),
-        "target": np.full((K, J), 1 / J),
+        "wanted": np.full((K, J), 1 / J),
+        "logs": np.full((K, J), 1 / J),
+        "lines": np.zeros((K, J)),
         "weight": np.ones((K, 1)),
         "first": np.array([0, J], dtype=np.int64),
-        "overlaps": np.zeros(1, dtype=np.uint8),
+        "counted": np.zeros(1, dtype=np.uint8),
     }
     coded = {"X": X, "codes": np.stack((rng.integers(0, 5, n), rng.integers(0, 4, n)), axis=1).astype(np.uint8),
              "first": np.array([0, 5, 9], dtype=np.int64)}  # fmt: skip

@@ -70,10 +70,12 @@ def move_nodes(
     codes: IntArray | None,
     node_masses: FloatArray | None,
     membership: FloatArray,
-    target: FloatArray,
+    wanted: FloatArray,
+    logs: FloatArray,
+    lines: FloatArray,
     weight: FloatArray,
     first: IntArray,
-    overlaps: IntArray,
+    counted: IntArray,
     order: IntArray,
     max_passes: int,
     least: float,
@@ -84,7 +86,8 @@ def move_nodes(
     masses = membership[codes] if node_masses is None else node_masses
 
     def fairness_of(table: FloatArray, clusters: IntArray) -> FloatArray:
-        return _fairness(table, target[clusters], weight[clusters], first, overlaps)
+        numbers = (wanted[clusters], logs[clusters], lines[clusters])
+        return _fairness(table, numbers, weight[clusters], first, counted)
 
     everywhere = np.arange(n_clusters)
     inside, volume, _ = associations(indptr, indices, data, degree, labels, None, n_clusters, 1)
@@ -192,16 +195,22 @@ def _kept(inside: FloatArray, volume: FloatArray) -> FloatArray:
 
 
 def _fairness(
-    masses: FloatArray, target: FloatArray, weight: FloatArray, first: IntArray, overlaps: IntArray
+    masses: FloatArray,
+    numbers: tuple[FloatArray, FloatArray, FloatArray],
+    weight: FloatArray,
+    first: IntArray,
+    counted: IntArray,
 ) -> FloatArray:
+    """Weighted Σ logs · log(wanted / share) + lines · (share − wanted) of the parts, none of them below 0."""
     value = np.zeros(len(masses))
-    for a, overlap in enumerate(overlaps):
-        table, wanted = masses[:, first[a] : first[a + 1]], target[:, first[a] : first[a + 1]]
-        size = table[:, -1:] if overlap else table.sum(axis=1, keepdims=True)
-        shares = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
-        ratio = np.where(wanted > 0, wanted / np.maximum(shares, 1e-20), 1.0)
-        errors = (wanted * np.log(ratio)).sum(axis=1)
-        if overlap:
-            errors += (shares[:, :-1] - wanted[:, :-1]).sum(axis=1)
+    for a, has_total in enumerate(counted):
+        table = masses[:, first[a] : first[a + 1]]
+        size = table[:, -1:] if has_total else table.sum(axis=1, keepdims=True)
+        groups = slice(first[a], first[a + 1] - int(has_total))
+        wanted, logs, lines = (table[:, groups] for table in numbers)
+        held = masses[:, groups]
+        shares = np.divide(held, size, out=np.zeros_like(held), where=size > 0)
+        ratio = np.where(logs > 0, wanted / np.maximum(shares, 1e-20), 1.0)
+        errors = (logs * np.log(ratio) + lines * (shares - wanted)).sum(axis=1)
         value += weight[:, a] * np.maximum(errors, 0.0)
     return value

@@ -88,18 +88,22 @@ void associations(const Graph<T>& graph, const double* degree, const int32_t* la
     }
 }
 
-// Fairness of every cluster: sum over parts of weight_ka * KL(target | shares), shares clipped as in fairness.py. A part
-// reads the columns first[a] to first[a + 1]. Where its groups overlap the last of them counts everyone, and the value
-// is the sum of target log(target/share) - target + share.
+// Fairness of every cluster: sum over parts of weight_ka times the sum over the part's groups of
+//     logs log(wanted / share) + lines (share - wanted),       or 0 where that is negative.
+// Which notion of fairness has these numbers is Python's affair. A part reads the columns first[a] to first[a + 1]; where
+// `counted` is 1 the last of them counts everyone and is what shares are shares of, else the columns' sum is. Shares are
+// clipped as in _fairness/notion.py.
 struct Fairness {
     int64_t K, J, A;
-    const double* target;     // IN (K, J); nothing is read for the columns that count everyone
-    const double* weight;     // IN (K, A)
-    const int64_t* first;     // IN (A + 1,)
-    const uint8_t* overlaps;  // IN (A,)
+    const double* wanted;    // IN (K, J); nothing is read for the columns that count everyone, here and below
+    const double* logs;      // IN (K, J) >= 0
+    const double* lines;     // IN (K, J)
+    const double* weight;    // IN (K, A)
+    const int64_t* first;    // IN (A + 1,)
+    const uint8_t* counted;  // IN (A,)
 
     double size(int64_t a, const double* masses) const {
-        if (overlaps[a]) return masses[first[a + 1] - 1];
+        if (counted[a]) return masses[first[a + 1] - 1];
         double size = 0.0;
         for (int64_t j = first[a]; j < first[a + 1]; ++j) size += masses[j];
         return size;
@@ -111,11 +115,11 @@ struct Fairness {
             if (weight[k * A + a] == 0.0) continue;
             const double whole = size(a, masses);
             double sum = 0.0;
-            for (int64_t j = first[a]; j < first[a + 1] - overlaps[a]; ++j) {
-                const double wanted = target[k * J + j];
+            for (int64_t j = first[a]; j < first[a + 1] - counted[a]; ++j) {
+                const int64_t at = k * J + j;
                 const double share = whole > 0.0 ? masses[j] / whole : 0.0;
-                if (wanted > 0.0) sum += wanted * std::log(wanted / std::max(share, 1e-20));
-                if (overlaps[a]) sum += share - wanted;
+                if (logs[at] > 0.0) sum += logs[at] * std::log(wanted[at] / std::max(share, 1e-20));
+                if (lines[at] != 0.0) sum += lines[at] * (share - wanted[at]);
             }
             value += weight[k * A + a] * std::max(sum, 0.0);
         }
@@ -138,7 +142,7 @@ public:
           const double* membership_, int64_t n_cells, const Fairness& fair_, int32_t* labels_)
         : graph(graph_), degree(degree_), codes(codes_), node_masses(node_masses_), membership(membership_), fair(fair_),
           labels(labels_), C(n_cells), K(fair_.K), J(fair_.J), inside(K, 0.0), volume(K, 0.0), ratio(K),
-          masses(K * J, 0.0), fairness(K), slope(K * J), weight_per_size(K * fair_.A), inverse_size(K * fair_.A),
+          masses(K * J, 0.0), fairness(K), slope(K * J), weight_per_size(K * fair_.A), inverse_size(K * fair_.A), bounded(K * fair_.A),
           count(K, 0), link(K), changed(J), cached(codes ? 2 * K * C : 0), fresh(codes ? 2 * K * C : 0),
           waits(graph_.n_nodes, 0) {
         for (int64_t node = 0; node < graph.n_nodes; ++node) {
@@ -150,7 +154,10 @@ public:
             const double* brought = brings(node);
             for (int64_t j = 0; j < J; ++j) masses[own * J + j] += brought[j];
         }
-        for (int64_t k = 0; k < K; ++k) refresh(k);
+        for (int64_t k = 0; k < K; ++k) {
+            refresh(k);
+            for (int64_t a = 0; a < fair.A; ++a) bounded[k * fair.A + a] = has_bound(k, a);
+        }
     }
 
     int64_t run(const int32_t* order, int64_t max_passes, double least) {
@@ -181,13 +188,23 @@ private:
     int32_t* labels;
     const int64_t C, K, J;
     std::vector<double> inside, volume, ratio, masses, fairness;
-    std::vector<double> slope;  // (K, J) weight_ka target_kj / mass_kj, infinite where a wanted group is missing
+    std::vector<double> slope;  // (K, J) weight_ka logs_kj / mass_kj, infinite where a wanted group is missing
     std::vector<double> weight_per_size, inverse_size;  // (K, A)
+    std::vector<char> bounded;                          // (K, A) whether the part's change has a bound
     std::vector<int64_t> count;
     std::vector<double> link, changed, cached;
     std::vector<char> fresh, waits;
 
     const double* brings(int64_t node) const { return codes ? membership + codes[node] * J : node_masses + node * J; }
+
+    bool has_bound(int64_t k, int64_t a) const {
+        double sum = 0.0;
+        for (int64_t j = fair.first[a]; j < fair.first[a + 1]; ++j) {
+            if (fair.lines[k * J + j] != 0.0) return false;
+            sum += fair.logs[k * J + j];
+        }
+        return !fair.counted[a] && std::abs(sum - 1.0) < 1e-6;
+    }
 
     void refresh(int64_t k) {
         ratio[k] = kept(inside[k], volume[k]);
@@ -198,8 +215,8 @@ private:
             inverse_size[k * fair.A + a] = size > 0.0 ? 1.0 / size : HUGE_VAL;
             weight_per_size[k * fair.A + a] = weight * inverse_size[k * fair.A + a];
             for (int64_t j = fair.first[a]; j < fair.first[a + 1]; ++j) {
-                const double wanted = fair.target[k * J + j];
-                slope[k * J + j] = wanted <= 0.0 || weight == 0.0 ? 0.0 : held[j] > 0.0 ? weight * wanted / held[j] : HUGE_VAL;
+                const double logs = fair.logs[k * J + j];
+                slope[k * J + j] = logs <= 0.0 || weight == 0.0 ? 0.0 : held[j] > 0.0 ? weight * logs / held[j] : HUGE_VAL;
             }
         }
         if (codes) std::fill(fresh.begin() + k * C * 2, fresh.begin() + (k + 1) * C * 2, 0);
@@ -219,13 +236,14 @@ private:
     }
 
     // Below the change of fairness when coarse node `node` enters cluster k, part by part:
-    // log(1 + x) >= x - x^2/2 and -log(1 + y) >= -y. For overlapping groups nothing is known: their value is >= 0.
+    // log(1 + x) >= x - x^2/2 and -log(1 + y) >= -y, where the logs of a part add up to 1 and it has no lines. Of other
+    // parts nothing is known but that their value is >= 0.
     double least_change(int64_t k, int64_t node) const {
         const double* brought = node_masses + node * J;
         double change = 0.0;
         for (int64_t a = 0; a < fair.A; ++a) {
             if (fair.weight[k * fair.A + a] == 0.0) continue;
-            if (fair.overlaps[a]) return -fairness[k];
+            if (!bounded[k * fair.A + a]) return -fairness[k];
             const double size = fair.size(a, brought), x = size * inverse_size[k * fair.A + a];
             if (size > 0.0) change += weight_per_size[k * fair.A + a] * size * (1.0 - 0.5 * x);
             for (int64_t j = fair.first[a]; j < fair.first[a + 1]; ++j)

@@ -77,8 +77,8 @@ static Table associations_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T
 template <class T>
 static nb::tuple move_nodes_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T, 1> data, In<double, 1> degree,
                                Labels codes, std::optional<In<double, 2>> node_masses, In<double, 2> membership,
-                               In<double, 2> target, In<double, 2> weight, In<int64_t, 1> first, In<uint8_t, 1> overlaps,
-                               In<int32_t, 1> order, int64_t max_passes, double least, Out<int32_t, 1> labels) {
+                               In<double, 2> wanted, In<double, 2> logs, In<double, 2> lines, In<double, 2> weight,
+                               In<int64_t, 1> first, In<uint8_t, 1> counted, In<int32_t, 1> order, int64_t max_passes, double least, Out<int32_t, 1> labels) {
     const Graph<T> graph = as_graph<T>(indptr, indices, data);
     const int64_t n = graph.n_nodes, C = membership.shape(0), J = membership.shape(1), K = weight.shape(0),
                   A = weight.shape(1);
@@ -96,20 +96,23 @@ static nb::tuple move_nodes_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In
         require_apart("labels", labels, "codes", *codes);
     }
     if (node_masses) require_shape("node_masses", *node_masses, {n, J});
-    require_shape("target", target, {K, J});
+    require_shape("wanted", wanted, {K, J});
+    require_shape("logs", logs, {K, J});
+    require_shape("lines", lines, {K, J});
     require_shape("first", first, {A + 1});
     require(first.data()[0] == 0 && first.data()[A] == J && is_rising(first.data(), A + 1), "first",
             "must rise from 0 to the number of columns");
-    require_shape("overlaps", overlaps, {A});
+    require_shape("counted", counted, {A});
     for (int64_t a = 0; a < A; ++a)
-        require(overlaps.data()[a] <= (first.data()[a + 1] > first.data()[a]), "overlaps",
+        require(counted.data()[a] <= (first.data()[a + 1] > first.data()[a]), "counted",
                 "must be 0, or 1 where a part has columns");
     require_apart("labels", labels, "indptr", indptr);
     require_apart("labels", labels, "indices", indices);
     require_apart("labels", labels, "order", order);
     require_apart("labels", labels, "first", first);
-    require_apart("labels", labels, "overlaps", overlaps);
-    const Fairness fair{K, J, A, target.data(), weight.data(), first.data(), overlaps.data()};
+    require_apart("labels", labels, "counted", counted);
+    const Fairness fair{K,           J,             A,           wanted.data(), logs.data(),
+                        lines.data(), weight.data(), first.data(), counted.data()};
     int64_t n_moved = 0, n_passes = 0;
     {
         nb::gil_scoped_release nogil;
@@ -169,8 +172,8 @@ template <class T> static void define(nb::module_& m) {
           "n_threads"_a);
     m.def("move_nodes", &move_nodes_py<T>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
           "degree"_a.noconvert(), "codes"_a.none().noconvert(), "node_masses"_a.none().noconvert(),
-          "membership"_a.noconvert(), "target"_a.noconvert(), "weight"_a.noconvert(), "first"_a.noconvert(),
-          "overlaps"_a.noconvert(), "order"_a.noconvert(), "max_passes"_a, "least"_a, "labels"_a.noconvert());
+          "membership"_a.noconvert(), "wanted"_a.noconvert(), "logs"_a.noconvert(), "lines"_a.noconvert(),
+          "weight"_a.noconvert(), "first"_a.noconvert(), "counted"_a.noconvert(), "order"_a.noconvert(), "max_passes"_a, "least"_a, "labels"_a.noconvert());
     m.def("match_nodes", &match_nodes_py<T>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a.noconvert(),
           "degree"_a.noconvert(), "labels"_a.none().noconvert(), "order"_a.noconvert(), "heaviest"_a,
           "parent"_a.noconvert());

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .notion import SMALLEST_SHARE, diagonal, positive_part, rows_of, with_floor
+from .notion import SMALLEST_SHARE, ShareTerms, diagonal, positive_part, rows_of, with_floor
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class KLFairness:
         """Entropy of the target (mean over clusters): the cross-entropy of the paper's Eq. (3) in fair clusters."""
         wanted = self.target[self.target > 0]
         return float(-(wanted * np.log(wanted)).sum()) / (len(self.target) if self.target.ndim == 2 else 1)
+
+    @property
+    def share_terms(self) -> ShareTerms:
+        """Σ μ log(μ/p)."""
+        return ShareTerms(self.target, self.target, np.zeros_like(self.target))
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,). An empty cluster counts as lacking every group."""

@@ -5,6 +5,7 @@ A notion is one file beside this one. It knows nothing of points, solvers or oth
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,26 @@ from .._typing import FloatArray, IntArray
 
 SMALLEST_SHARE = 1e-20
 """Shares are clipped here, so that a group missing from a cluster costs much, but not infinity."""
+
+
+@dataclass(frozen=True)
+class ShareTerms:
+    """A notion in numbers: Σ_j logs_j · log(wanted_j / share_j) + lines_j · (share_j − wanted_j), where it is above 0.
+
+    Kernels that move single nodes read these, so they need not know which notion they serve.
+
+    Attributes
+    ----------
+    wanted, logs, lines : ndarray of shape (n_groups,) or (n_clusters, n_groups)
+    counts_everyone : bool
+        Whether the column after the groups counts everyone, and so is what shares are shares of. Otherwise the groups'
+        sum is.
+    """
+
+    wanted: FloatArray
+    logs: FloatArray
+    lines: FloatArray
+    counts_everyone: bool = False
 
 
 class Part(Protocol):
@@ -36,6 +57,11 @@ class Part(Protocol):
     @property
     def entropy(self) -> float:
         """What the paper's cross-entropy is when every cluster is fair."""
+        ...
+
+    @property
+    def share_terms(self) -> ShareTerms:
+        """The notion in numbers."""
         ...
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:

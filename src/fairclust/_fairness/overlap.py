@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from .kl import KLFairness
-from .notion import SMALLEST_SHARE, diagonal, positive_part, rows_of, with_floor
+from .notion import SMALLEST_SHARE, ShareTerms, diagonal, positive_part, rows_of, with_floor
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class OverlapFairness:
     def entropy(self) -> float:
         """Σ −μ log μ (mean over clusters)."""
         return KLFairness(self.target).entropy
+
+    @property
+    def share_terms(self) -> ShareTerms:
+        """Σ μ log(μ/p) + p − μ."""
+        return ShareTerms(self.target, self.target, np.ones_like(self.target), counts_everyone=True)
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,)."""

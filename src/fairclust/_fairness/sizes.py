@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from .notion import ShareTerms
 
 SIZE_MARGIN = 0.02
 """Sizes are asked to keep so far inside their bounds, so that hard labels do not end just outside."""
@@ -46,6 +47,11 @@ class SizeFairness:
     def entropy(self) -> float:
         """None: the value is 0 where it is least."""
         return 0.0
+
+    @property
+    def share_terms(self) -> ShareTerms:
+        """None: sizes have no shares. Whoever moves single nodes looks at them afterwards."""
+        return ShareTerms(np.zeros(0), np.zeros(0), np.zeros(0), counts_everyone=True)
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """How far each size is beyond its bounds, shape (n_clusters,)."""

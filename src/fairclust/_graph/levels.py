@@ -125,17 +125,22 @@ class CutEnergy:
         )  # fmt: skip
 
     @cached_property
-    def _columns(self) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray]:
-        """The fairness term as the kernel reads it: membership, target, weight, first columns, who overlaps."""
+    def _columns(
+        self,
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, IntArray, IntArray]:
+        """The fairness term as the kernel reads it: membership, its numbers, weight, first columns, who is counted."""
         fairness, n_clusters = self.fairness, self.n_clusters
-        target = np.zeros((n_clusters, fairness.membership.shape[1]))
-        for part, own in zip(fairness.parts, fairness.columns, strict=True):
-            target[:, own.start : own.start + part.target.shape[-1]] = part.target
+        terms = [part.share_terms for part in fairness.parts]
+        wanted, logs, lines = (np.zeros((n_clusters, fairness.membership.shape[1])) for _ in range(3))
+        for own, columns in zip(terms, fairness.columns, strict=True):
+            groups = slice(columns.start, columns.start + own.wanted.shape[-1])
+            wanted[:, groups], logs[:, groups], lines[:, groups] = own.wanted, own.logs, own.lines
         shares = np.ones((n_clusters, fairness.n_parts)) if fairness.shares is None else fairness.shares
         first = np.array([0, *(own.stop for own in fairness.columns)], dtype=np.int64)
-        overlaps = np.array([part.n_columns > part.target.shape[-1] for part in fairness.parts], dtype=np.uint8)
+        counted = np.array([own.counts_everyone for own in terms], dtype=np.uint8)
         membership = np.ascontiguousarray(fairness.membership)
-        return membership, target, np.ascontiguousarray(self.weight[:, None] * shares), first, overlaps
+        weight = np.ascontiguousarray(self.weight[:, None] * shares)
+        return membership, wanted, logs, lines, weight, first, counted
 
 
 def ncut_of(graph: Graph, labels: IntArray, n_clusters: int, n_threads: int) -> float:
