@@ -16,6 +16,8 @@ from .coarse import fit_coarse_to_fine, sampling_step
 from .loop import fit_once
 from .records import FitResult, Settings, Start
 
+_LOOSE = 0.99  # of the cost: a proof that leaves more than this open is worth another try
+
 
 @dataclass(frozen=True)
 class WeightedFit:
@@ -77,8 +79,13 @@ class Problem:
         n_before = self.sweep.n_sweeps
         own = self.objective.parameters(self.sweep, found.labels, found.masses.sum(axis=1))
         self.objective.fill(self.sweep, own)
-        prices = ask.solver.solve(self.sweep, ask.goal, found.warm)
-        bound = ask.prove(self.sweep, prices)
+        # Prices of the last iteration, the same for these costs, and prices from cold: whichever proves most.
+        tried = [found.warm, ask.solver.solve(self.sweep, ask.goal, found.warm)]
+        bounds = [ask.prove(self.sweep, one) for one in tried]
+        if max(bounds) < _LOOSE * found.objective:
+            tried.append(ask.solver.solve(self.sweep, ask.goal))
+            bounds.append(ask.prove(self.sweep, tried[-1]))
+        bound, prices = max(bounds), tried[int(np.argmax(bounds))]
         return replace(
             found, parameters=own, warm=prices, state=prices.state, lower_bound=bound,
             n_sweeps=found.n_sweeps + self.sweep.n_sweeps - n_before,
