@@ -154,6 +154,11 @@ target_proportions_ : ndarray of shape (n_groups,)
     "weights_": """
 fairness_weight_ : float
     The λ that was used; with a goal, the largest of ``cluster_weights_``.
+lower_bound_ : float
+    What no assignment to ``cluster_centers_`` that meets the goal costs less than, fractional ones included, in units
+    of ``objective_``; NaN at a weight, and where no such bound is known.
+assignment_gap_ : float
+    How far ``objective_`` is above it, as a share: 0.002 says that no such assignment costs more than 0.2 % less.
 fairness_goal_met_ : bool
     Whether the goal is met (with a fixed weight: whether every cluster is within ``max_fairness_error``).
 polished_ : bool

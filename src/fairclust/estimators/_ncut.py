@@ -99,6 +99,8 @@ class FairNCut(FairClusterer):
     %(fairness_)s
     fairness_weight_ : float
         The λ that was used.
+    lower_bound_, assignment_gap_ : float
+        NaN: the bound on Ncut's majoriser is no bound on Ncut.
     fairness_goal_met_ : bool
         Whether every cluster is within ``max_fairness_error``.
     n_iter_, n_sweeps_ : int
