@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 import oracles
 from cases import ESTIMATORS, PEOPLE, PROTOTYPE_ESTIMATORS, SOLVER_NAMES, people
 from fairclust import FairKMeans, FairNCut, fairness_path
+from fairclust._fit.records import Start
 from fairclust.datasets import make_synthetic, make_synthetic_unequal
 from fairclust.errors import EmptyClusterWarning
 
@@ -480,5 +481,5 @@ def test_a_path_starts_at_the_plain_clustering(estimator):
     path = fairness_path(
         estimator(4, random_state=0, init=data.init), data.X, sensitive_features=data.groups, fairness_weights=[0.0]
     )
-    found = start.problem.fit(0.0, start.parameters)
+    found = start.problem.fit(0.0, Start(start.parameters))
     assert found.result.objective == pytest.approx(path.objectives[0])
