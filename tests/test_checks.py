@@ -40,6 +40,8 @@ def with_value(value):
     ids=["nan", "inf", "-inf", "no rows", "no columns", "1-D", "text", "text column", "complex"],
 )
 def test_data_that_are_no_numbers_are_refused(estimator, X, message):
+    if estimator is FairKMeans and isinstance(X, pd.DataFrame):
+        pytest.skip("a text column is a category: tests/estimators/test_tables.py")
     with pytest.raises(ValueError, match=message):
         estimator(2).fit(X, sensitive_features=None)
 
@@ -63,7 +65,7 @@ def test_rows_with_missing_groups_are_named(estimator):
 def test_one_group_only_is_plain_clustering_and_says_so(estimator):
     with pytest.warns(FairclustWarning, match="one group only .*'a'.*plain clustering"):
         model = estimator(3, random_state=0).fit(DATA.X, sensitive_features=["a"] * 40)
-    plain = estimator(3, random_state=0).fit(DATA.X)
+    plain = estimator(3, random_state=0, fairness_weight=0).fit(DATA.X)
     assert np.array_equal(model.labels_, plain.labels_)
     assert model.fairness_weight_ == 0
     assert model.fairness_goal_met_

@@ -21,6 +21,7 @@ from .relocate import relocate
 
 _SATURATED = 300.0  # natural weights; beyond, a person in the wrong place costs more than any distance
 _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
+_FELT = 2.0  # temperatures
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
 
 
@@ -209,7 +210,9 @@ def multipliers(ask: GoalAsk, result: FitResult) -> FloatArray:
     sizes = result.masses.sum(axis=1, keepdims=True)
     if not isinstance(result.warm, Prices):
         return np.zeros((len(sizes), len(ask.goal.clauses)))
-    return ask.goal.multipliers(result.warm.theta) * sizes
+    spread = ask.goal.multipliers(result.warm.theta)
+    # Prices that differ by less than temperatures hold nobody.
+    return np.where(spread > _FELT * result.warm.temperature, spread, 0.0) * sizes
 
 
 @dataclass(frozen=True)
