@@ -30,15 +30,17 @@ _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
 
 def relocate(problem: Problem, ask: Ask, found: FitResult) -> FitResult:
     """Move clusters while that lowers the energy; a result that is no worse, and the same where nothing helps."""
-    if problem.sweep.n_clusters < 3 or not problem.sweep.can_move_points or not problem.objective.can_relocate:
+    settings = replace(problem.settings, on_iteration=None)
+    is_as_the_paper_says = ask.rests_on_energy or settings.assignments != "hard"
+    if problem.sweep.n_clusters < 3 or is_as_the_paper_says or not problem.objective.can_relocate:
         return found
-    step = problem.sweep.n_samples // _SAMPLE
-    sample = problem.sampled(step) if step >= 2 else problem
+    step = max(1, problem.sweep.n_samples // _SAMPLE)
+    sample = problem.sampled(step)
     fraction = sample.share / problem.share
-    asked = ask.on_sample(fraction) if step >= 2 else ask
-    brief = replace(problem.settings, max_iter=_BRIEF, on_iteration=None)
+    asked = ask.on_sample(fraction) if step > 1 else ask
+    brief = replace(settings, max_iter=_BRIEF)
     n_before = sample.sweep.n_sweeps
-    best = fit_once(sample, asked, Start(found.parameters, found.warm), brief) if step >= 2 else found
+    best = fit_once(sample, asked, Start(found.parameters, found.warm), brief)
     start, n_failed, tried = best.energy, 0, set[tuple[int, int]]()
     for _ in range(_MOST_TRIES):
         change = _next_change(sample, asked, best, tried)
@@ -55,7 +57,7 @@ def relocate(problem: Problem, ask: Ask, found: FitResult) -> FitResult:
     n_sweeps = round((sample.sweep.n_sweeps - n_before) * fraction)
     if best.energy >= start:
         return replace(found, n_sweeps=found.n_sweeps + n_sweeps)
-    moved = fit_once(problem, ask, Start(best.parameters, best.warm), replace(problem.settings, on_iteration=None))
+    moved = fit_once(problem, ask, Start(best.parameters, best.warm), settings)
     n_sweeps += found.n_sweeps + moved.n_sweeps
     if moved.energy >= found.energy:
         return replace(found, n_sweeps=n_sweeps)

@@ -21,6 +21,7 @@ class StreamedKMeans(Objective):
     """K-means over blocks; see :class:`fairclust._objectives.KMeansObjective` for the same in memory."""
 
     can_lead = True
+    can_relocate = True
 
     def __init__(self, data: BlockData) -> None:
         self._data = data
@@ -77,6 +78,8 @@ class StreamedKMedian(Objective):
     A medoid is the best of the few rows of its cluster that lie nearest to the geometric median: two passes more. What
     the exact one could save is known, since no point at all serves a cluster better than its median.
     """
+
+    can_relocate = True
 
     def __init__(self, data: BlockData, center: str = "medoid", effort: Effort | None = None) -> None:
         self._data = data
