@@ -215,9 +215,9 @@ def same_up_to_rounding(labels, others):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_larger_weight_does_not_give_less_fair_clusters(estimator, solver):
     data = people(600, n_clusters=3, seed=5)
-    errors = [
-        fitted(estimator, data, weight=weight, solver=solver).fairness_error_ for weight in (0, 10, 100, 1000, 1e4, 1e5)
-    ]
+    # From nearly nothing on: plain clusters are not moved, and may lie elsewhere.
+    weights = (1e-6, 10, 100, 1000, 1e4, 1e5)
+    errors = [fitted(estimator, data, weight=weight, solver=solver).fairness_error_ for weight in weights]
     assert errors[0] > 0.05  # plain clusters are unfair, so there is something to do
     assert errors[-1] < 0.01 * errors[0]
     assert all(after <= before * 1.05 + 1e-4 for before, after in itertools.pairwise(errors))

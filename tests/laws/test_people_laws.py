@@ -338,7 +338,10 @@ def test_a_group_with_target_zero_only_takes_room():
 def test_predict_of_the_training_people_gives_their_labels(estimator):
     data, table = crowd(600)
     model = fitted(estimator, data, table, polish=False)
-    assert (model.predict(data.X, table) == model.labels_).mean() > 0.995
+    # All but the few whole people that were moved to meet the goal: up to one per cluster and group (4 × 8) of 600.
+    assert (model.predict(data.X, table) == model.labels_).mean() > 0.95
+    priced = fitted(estimator, data, table, polish=False, fairness_weight=100.0)
+    assert (priced.predict(data.X, table) == priced.labels_).mean() > 0.995
     soft = model.predict_proba(data.X, table)
     np.testing.assert_allclose(soft.sum(axis=1), 1.0, rtol=1e-5)
 
