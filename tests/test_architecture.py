@@ -163,6 +163,7 @@ def test_only_the_modules_that_read_columns_know_of_data_frames():
         "report",
         "plotting",
         "scaling",
+        "datasets",
     }
 
 

@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from fairclust import datasets
-from fairclust.datasets import _download, _uci
+from fairclust.datasets import _download, _others, _uci
 from fairclust.errors import DataUnavailableError, InvalidInputError
 
 PAYLOAD = bytes(range(256)) * 40
@@ -392,6 +392,19 @@ def test_loaders_name_the_absent_file(fetch, name: str, tmp_path: Path) -> None:
         fetch(data_home=tmp_path, download=False)
 
 
+@pytest.mark.parametrize(
+    ("fetch", "name"),
+    [
+        (datasets.fetch_credit, r"credit_default/creditcard\.csv"),
+        (datasets.fetch_acs, r"acs/ACSIncome\.test\.parquet"),
+        (datasets.fetch_lastfm, r"lastfm_asia/lastfm_asia_edges\.csv"),
+    ],
+)
+def test_files_without_an_address_are_asked_for_by_name(fetch, name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailableError, match=f"{name} is absent and has no stable public address"):
+        fetch(data_home=tmp_path)
+
+
 def test_the_census_sample_is_said_to_have_no_address(tmp_path: Path) -> None:
     with pytest.raises(DataUnavailableError, match=r"hUSCensus1990raw50K\.csv\.bz2 .*no stable public address"):
         datasets.fetch_census1990(data_home=tmp_path, subset="sample")
@@ -483,6 +496,49 @@ def test_adult_subsets_add_up_and_raw_values_are_those_of_the_file() -> None:
     assert np.array_equal(everyone.data[32_561:], test.data)
     assert everyone.data[0].tolist() == [39, 77516, 13, 2174, 40]
     assert list(everyone.target_proportions) == ["Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"]
+
+
+def test_adult_has_one_more_column_of_numbers_than_the_paper_takes() -> None:
+    need(_uci.ADULT["train"])
+    bunch = datasets.fetch_adult(features="numeric", preprocess=False, download=False)
+    assert bunch.feature_names[-1] == "capital-loss"
+    assert bunch.data[:, -1].max() == 4356
+    with pytest.raises(InvalidInputError, match="features='all', expected one of 'paper', 'numeric'"):
+        datasets.fetch_adult(features="all", download=False)
+
+
+def test_credit_leaves_out_the_group_and_the_outcome() -> None:
+    need(_others.CREDIT)
+    bunch = datasets.fetch_credit(preprocess=False)
+    assert_complete(bunch)
+    assert bunch.data.shape == (30_000, 22)
+    assert not {"SEX", "ID", "default payment next month"} & set(bunch.feature_names)
+    assert bunch.data[0, :4].tolist() == [20000, 2, 1, 24]
+    assert sorted(bunch.target_proportions) == ["1", "2"]
+    assert "SEX" in datasets.fetch_credit(sensitive="marriage").feature_names
+    with pytest.raises(InvalidInputError, match="sensitive='age', expected one of 'sex', 'education', 'marriage'"):
+        datasets.fetch_credit(sensitive="age")
+
+
+@pytest.mark.slow
+def test_acs_has_three_attributes() -> None:
+    need(_others.ACS[0])
+    need(_others.ACS[1])
+    pytest.importorskip("pyarrow")
+    bunch = datasets.fetch_acs(preprocess=False)
+    assert bunch.data.shape == (665_800, 3)
+    assert {name: len(shares) for name, shares in bunch.target_proportions.items()} == {"SEX": 2, "RAC1P": 9, "MAR": 5}
+    assert all(len(column) == 665_800 for column in bunch.sensitive_features.values())
+
+
+def test_lastfm_is_an_undirected_graph() -> None:
+    need(_others.LASTFM["edges"])
+    need(_others.LASTFM["target"])
+    bunch = datasets.fetch_lastfm()
+    assert bunch.data.shape == (7_624, 7_624)
+    assert bunch.data.nnz == 2 * 27_806
+    assert (bunch.data != bunch.data.T).nnz == 0
+    assert len(bunch.target_proportions) == 18
 
 
 def test_bank_has_the_counts_of_the_paper() -> None:

@@ -5,6 +5,7 @@ need this one.
 """
 
 from fairclust.datasets._census_like import make_census_like
+from fairclust.datasets._others import fetch_acs, fetch_credit, fetch_lastfm
 from fairclust.datasets._preprocessing import feature_moments, standardize_and_normalize
 from fairclust.datasets._synthetic import make_synthetic, make_synthetic_unequal
 from fairclust.datasets._uci import census1990_on_disk, fetch_adult, fetch_bank, fetch_census1990
@@ -12,9 +13,12 @@ from fairclust.datasets._uci import census1990_on_disk, fetch_adult, fetch_bank,
 __all__ = [
     "census1990_on_disk",
     "feature_moments",
+    "fetch_acs",
     "fetch_adult",
     "fetch_bank",
     "fetch_census1990",
+    "fetch_credit",
+    "fetch_lastfm",
     "make_census_like",
     "make_synthetic",
     "make_synthetic_unequal",

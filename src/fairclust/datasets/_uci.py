@@ -65,6 +65,7 @@ CENSUS = {
 }
 
 _ADULT_FEATURES = {"age": 0, "fnlwgt": 2, "education-num": 4, "capital-gain": 10, "hours-per-week": 12}
+_ADULT_NUMERIC = {**_ADULT_FEATURES, "capital-loss": 11}
 _ADULT_GROUPS = {"race": 8, "sex": 9}
 _BANK_FEATURES = ("age", "duration", "euribor3m", "nr.employed", "cons.price.idx", "campaign")
 _CENSUS_FEATURES = {
@@ -102,6 +103,7 @@ def fetch_adult(
     preprocess: bool = True,
     subset: Literal["train", "test", "all"] = "train",
     sensitive: Literal["sex", "race"] = "sex",
+    features: Literal["paper", "numeric"] = "paper",
 ) -> Bunch:
     """Load the Adult table; the training part is the paper's *Adult* (32,561 people, two groups).
 
@@ -117,11 +119,13 @@ def fetch_adult(
         Rows: 32,561, 16,281, or both in this order.
     sensitive : {"sex", "race"}, default="sex"
         The column that gives the groups.
+    features : {"paper", "numeric"}, default="paper"
+        The five columns of numbers that the paper takes, or all six (with capital-loss).
 
     Returns
     -------
     Bunch
-        `data` (n_samples, 5) float64, `sensitive_features` (n_samples,) with the names of the source,
+        `data` (n_samples, 5 or 6) float64, `sensitive_features` (n_samples,) with the names of the source,
         `target_proportions` (the data's shares), `n_clusters` (10), `feature_names`, `DESCR`.
 
     Raises
@@ -138,14 +142,16 @@ def fetch_adult(
     """
     _require_one_of("subset", subset, ("train", "test", "all"))
     _require_one_of("sensitive", sensitive, tuple(_ADULT_GROUPS))
+    _require_one_of("features", features, ("paper", "numeric"))
+    columns = _ADULT_FEATURES if features == "paper" else _ADULT_NUMERIC
     parts = ("train", "test") if subset == "all" else (subset,)
     paths = [locate(ADULT[part], data_home, download=download) for part in parts]
     rows = [row for path in paths for row in _adult_rows(path)]
     return make_bunch(
-        _features([[row[column] for column in _ADULT_FEATURES.values()] for row in rows], preprocess=preprocess),
+        _features([[row[column] for column in columns.values()] for row in rows], preprocess=preprocess),
         np.array([row[_ADULT_GROUPS[sensitive]] for row in rows]),
         n_clusters=10,
-        feature_names=tuple(_ADULT_FEATURES),
+        feature_names=tuple(columns),
         description=_ADULT_DESCRIPTION,
     )
 
