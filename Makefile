@@ -104,19 +104,22 @@ review: $(VENV)/.venv   ## What Scientific Python's reviewer of repositories say
 	$(BIN)/repo-review .
 
 # Kernels compiled with sanitizers, outside of the installation; the first report ends the run.
-SANITIZERS = address,undefined
-sanitize: $(VENV)/.installed-test,lint   ## The kernel laws and a fuzz with ASan + UBSan; SANITIZERS=thread: a script of threads
+sanitize: $(VENV)/.installed-test,lint   ## Kernel laws and a fuzz with ASan + UBSan, fits in threads with TSan (10 minutes)
 	$(BIN)/python -m pip install -q nanobind cmake ninja
-	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize-$(SANITIZERS) -G Ninja -DCMAKE_BUILD_TYPE=Release \
-	  -DFAIRCLUST_SANITIZE=$(SANITIZERS) -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) \
+	$(MAKE) sanitized-address,undefined
+	$(MAKE) sanitized-thread
+
+SANITIZED = $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$*)/_kernels*.so
+KERNEL_LAWS = laws/test_sweep_laws.py laws/test_medoid_laws.py laws/test_table_laws.py core
+sanitized-%:
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize-$* -G Ninja -DCMAKE_BUILD_TYPE=Release \
+	  -DFAIRCLUST_SANITIZE=$* -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) \
 	  -DPython_EXECUTABLE=$(abspath $(BIN))/python
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize-$(SANITIZERS)
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize-$*
 	cd tests && export ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=. \
-	  LD_PRELOAD="$$(g++ -print-file-name=lib$(if $(findstring thread,$(SANITIZERS)),tsan,asan).so) $$(g++ -print-file-name=libstdc++.so)"; \
-	$(if $(findstring thread,$(SANITIZERS)),\
-	  $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$(SANITIZERS))/_kernels*.so threads,\
-	  $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$(SANITIZERS))/_kernels*.so laws/test_sweep_laws.py laws/test_medoid_laws.py laws/test_table_laws.py core && \
-	  $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$(SANITIZERS))/_kernels*.so kernels --minutes 2)
+	  LD_PRELOAD="$$(g++ -print-file-name=lib$(if $(findstring thread,$*),tsan,asan).so) $$(g++ -print-file-name=libstdc++.so)"; \
+	$(if $(findstring thread,$*),$(SANITIZED) threads,\
+	  $(SANITIZED) $(KERNEL_LAWS) && FAIRCLUST_ISA=baseline $(SANITIZED) $(KERNEL_LAWS) && $(SANITIZED) kernels --minutes 2)
 
 MINUTES = 5
 fuzz: $(VENV)/.installed-test,lint   ## Spoiled calls of every kernel for MINUTES=5; a death or a hang is a failure

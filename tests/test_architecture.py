@@ -26,7 +26,7 @@ LAYERS = {
     3: ["_goals", "_objectives", "metrics"],  # what is asked for; see the points
     4: ["_solvers"],  # see no point
     5: ["_fit", "_audit", "_numbers"],  # the outer loop; accounts of labels; how many clusters
-    6: ["_graph", "scaling", "_model_files"],  # Ncut's own; data beyond memory; fits as files
+    6: ["_graph", "scaling", "_model_files", "_onnx_files"],  # Ncut's own; data beyond memory; fits as files
     7: ["estimators"],
     8: ["baselines", "report", "plotting"],
     9: ["reproduce"],
@@ -168,7 +168,7 @@ def test_only_the_modules_that_read_columns_know_of_data_frames():
 
 
 def test_optional_packages_are_not_imported_at_the_top_of_a_module():
-    optional = {"pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "faiss", "dask"}
+    optional = {"pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "faiss", "dask", "onnx"}
     for path in sources():
         if top(path) in {"cli", "report"}:  # loaded by the command only, which says what is missing
             continue

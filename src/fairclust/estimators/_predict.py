@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from .. import _checks as checks
 from .._fairness.term import representation
 from .._fit.problem import Problem
 from .._objectives import FixedObjective
+from .._onnx_files import Rule, write_onnx
 from .._people.attributes import Attributes, Cells
 from .._people.columns import read_columns
 from .._people.encode import everyone
@@ -164,6 +167,46 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
         X, _ = self._beside(X, None)
         nearest = self._distances(X).min(axis=1) ** 2
         return -float(nearest.sum() if sample_weight is None else nearest @ _check_sample_weight(sample_weight, X))
+
+    def to_onnx(self, path: str | PathLike[str], *, prices: bool = True) -> None:
+        """Write :meth:`predict` as an ONNX graph, which labels rows without Python or fairclust (extra ``onnx``).
+
+        Parameters
+        ----------
+        path : path-like
+            The file, by custom ``….onnx``. It is replaced where it exists.
+        prices : bool, default=True
+            False: every row goes to the nearest centre, and the graph asks for no groups.
+
+        Notes
+        -----
+        Inputs are ``X``, a matrix of the precision that the model was fitted in (of a table, one column each, by name),
+        and one column of groups per sensitive column, by name: text, whole numbers, numbers, or yes and no. A missing
+        value is NaN or an empty text. Outputs are ``label`` and ``cost``, which is distance + price per cluster, in
+        double precision: labels are those of ``predict`` but for ties within rounding. Rows that ``predict`` would
+        refuse, as a value is missing or a group was never seen, get the label −1.
+
+        Examples
+        --------
+        >>> import tempfile, fairclust
+        >>> data = fairclust.datasets.make_synthetic(random_state=1)
+        >>> model = fairclust.FairKMeans(2, random_state=0).fit(data.data, sensitive_features=data.sensitive_features)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     model.to_onnx(f"{place}/people.onnx")
+        """
+        from .. import __version__
+
+        check_is_fitted(self)
+        rule = Rule(
+            metric=getattr(self, "metric", "squared"),
+            centers=np.asarray(self.cluster_centers_),
+            features=getattr(self, "_features", None),
+            attributes=self._attributes if prices and not self._attributes.is_trivial else None,
+            column_prices=self._column_prices,
+            size_prices=self.size_prices_,
+            refuses_unknown=self.unknown_groups == "error",
+        )
+        write_onnx(rule, Path(path), __version__)
 
     @property
     def _n_features_out(self) -> int:
