@@ -199,7 +199,12 @@ def nearest_neighbors_graph(
     if n_neighbors < 1:
         raise InvalidInputError(f"X has {n_samples} row (n_samples={n_samples}), but a graph needs at least 2.")
     search = _exact_neighbors if n_samples <= EXACT_UP_TO else _faiss_neighbors
-    neighbors = search(X, n_neighbors, random_state, n_threads, verbose)
+    return graph_of_neighbors(search(X, n_neighbors, random_state, n_threads, verbose))
+
+
+def graph_of_neighbors(neighbors: IntArray) -> Any:
+    """Affinities from the neighbours of each point, (n_samples, n_neighbors): (A + Aᵗ)/2, A a 1 for each."""
+    n_samples, n_neighbors = neighbors.shape
     indptr = np.arange(0, neighbors.size + 1, n_neighbors, dtype=np.int64 if neighbors.size > 2**31 - 1 else np.int32)
     shape = (n_samples, n_samples)
     A = sparse.csr_array((np.full(neighbors.size, 0.5, dtype=np.float32), neighbors.ravel(), indptr), shape=shape)

@@ -204,7 +204,7 @@ def test_a_medoid_stays_in_its_cluster_for_the_next_step():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"metric": "cosine"}, "metric='cosine', but 'euclidean' or 'manhattan' is needed"),
+        ({"metric": "cosine"}, "metric='cosine', but 'euclidean' or 'manhattan' or 'gower' is needed"),
         ({"center": "mean"}, "center='mean', but 'medoid' or 'geometric' is needed"),
     ],
 )

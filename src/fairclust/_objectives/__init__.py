@@ -3,6 +3,7 @@
 from ._base import Objective
 from .coded import CodedKMeansObjective
 from .fixed import FixedObjective
+from .gower import GowerObjective
 from .kmeans import KMeansObjective
 from .kmedian import KMedianObjective
 from .ncut import NCutObjective
@@ -11,6 +12,7 @@ from .sparse import SparseKMeansObjective
 __all__ = [
     "CodedKMeansObjective",
     "FixedObjective",
+    "GowerObjective",
     "KMeansObjective",
     "KMedianObjective",
     "NCutObjective",

@@ -34,6 +34,8 @@ class CodedRows:
         What a category's coordinate is: two rows of different categories are 2·unit² apart.
     has_gaps : bool
         Whether any number or code is a gap.
+    neutral : ndarray of shape (n_numbers + n_categorical,) or None
+        What a feature counts where there is a gap, in Gower's distance; None: nothing.
     """
 
     numbers: FloatArray
@@ -41,6 +43,7 @@ class CodedRows:
     n_categories: IntArray
     units: FloatArray
     has_gaps: bool = False
+    neutral: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)

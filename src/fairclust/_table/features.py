@@ -24,6 +24,7 @@ from .coded import GAP, MOST_CATEGORIES, NEVER_SEEN, CodedRows, code_type
 FROM_DTYPE = "from_dtype"
 MISSING_VALUES = ("error", "observed", "own")
 _WORDS = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
+SQUARES, GOWER = "squares", "gower"  # how rows are compared
 _MISSING = "missing"  # name of the category that gaps make up with missing_values="own"
 
 
@@ -34,6 +35,7 @@ class FeatureOptions:
     categorical_features: Any = FROM_DTYPE
     missing_values: str = "error"
     feature_weights: Any = None
+    distance: str = SQUARES
 
     @property
     def are_given(self) -> bool:
@@ -160,11 +162,12 @@ def read_table(X: Any) -> Table:
 
 @dataclass(frozen=True)
 class Number:
-    """A numeric column: counted as (x − mean)·scale."""
+    """A numeric column: counted as (x − mean)·scale; ``neutral`` is what a gap counts in Gower's distance."""
 
     name: str
     mean: float
     scale: float
+    neutral: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,7 @@ class Category:
     categories: AnyArray
     unit: float
     gaps_are_own: bool = False
+    neutral: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,8 @@ class Features:
         "float32" or "float64".
     backend : str or None
         The kind of data frame that the fit was given.
+    distance : {"squares", "gower"}
+        How rows are compared. "squares": numbers are scaled to the same variance. "gower": to the same range.
     """
 
     names: tuple[str, ...]
@@ -198,6 +204,7 @@ class Features:
     allows_gaps: bool
     dtype: str
     backend: str | None
+    distance: str = SQUARES
 
     @property
     def numbers(self) -> list[tuple[int, Number]]:
@@ -211,7 +218,9 @@ class Features:
 
     @property
     def n_coordinates(self) -> int:
-        """Coordinates of a centre: one per number and per category."""
+        """Coordinates of a centre: one per number and per category; in Gower's distance one per column."""
+        if self.distance == GOWER:
+            return len(self.kinds)
         return len(self.numbers) + sum(len(kind.categories) for _, kind in self.categories)
 
     def encode(self, columns: Table) -> CodedRows:
@@ -227,7 +236,10 @@ class Features:
             codes[:, q] = _codes(columns[i], category)
         gaps = bool(np.isnan(X).any()) or bool((codes == n_categories + GAP).any())
         units = np.array([kind.unit for _, kind in self.categories], dtype=float)
-        return CodedRows(X, codes, n_categories, units, gaps)
+        neutral = np.array(
+            [kind.neutral for _, kind in self.numbers] + [kind.neutral for _, kind in self.categories], dtype=float
+        )
+        return CodedRows(X, codes, n_categories, units, gaps, neutral if self.distance == GOWER else None)
 
     def profiles(self, centers: FloatArray) -> dict[str, FloatArray]:
         """Centres in the table's units: a column of means per number, a column of shares per category."""
@@ -244,6 +256,30 @@ class Features:
                 shares = rows_of[i] / kind.unit if kind.unit else np.full(rows_of[i].shape, np.nan)
                 found.update({f"{kind.name}={name}": shares[:, c] for c, name in enumerate(kind.categories.tolist())})
         return found
+
+    def cells(self, centers: FloatArray) -> dict[str, AnyArray]:
+        """Places of Gower's distance as rows of the table: numbers, and names of categories; NaN and None for gaps."""
+        found: dict[str, AnyArray] = {}
+        place = {i: m for m, (i, _) in enumerate((*self.numbers, *self.categories))}
+        for i, kind in enumerate(self.kinds):
+            values = centers[:, place[i]].astype(float)
+            if isinstance(kind, Number):
+                own = values / kind.scale + kind.mean if kind.scale else np.full(len(values), kind.mean)
+                found[kind.name] = np.where(values < 0, np.nan, own)
+            else:
+                names = [*kind.categories.tolist(), None, None]
+                found[kind.name] = np.array([names[int(code)] for code in values], dtype=object)
+        return found
+
+    def starts(self, X: Any, n_clusters: int) -> CodedRows:
+        """Rows that a user gave to start from."""
+        columns = read_table(X)
+        if columns.names != self.names or len(columns) != n_clusters:
+            raise InvalidInputError(
+                f"init has {len(columns)} rows and the columns {', '.join(columns.names)}, but {n_clusters} rows with "
+                f"the columns of X are needed: {', '.join(self.names)}."
+            )
+        return self.encode(columns)
 
     def frame(self, columns: Mapping[str, FloatArray]) -> Any:
         """A data frame of the kind that the fit was given; of pandas for arrays."""
@@ -274,15 +310,21 @@ def learn_features(columns: Table, options: FeatureOptions, weights: FloatArray 
     wanted = _weights(columns, options.feature_weights)
     # Without categories nor weights, numbers count as they are, as for an array.
     is_scaled = bool(chosen.any()) or options.feature_weights is not None
+    is_gower = options.distance == GOWER
+    wanted = wanted / wanted.sum() if is_gower else wanted
     kinds: list[Number | Category] = []
     for column, is_category, weight in zip(columns, chosen, wanted, strict=True):
         if is_category:
-            kinds.append(_learn_category(column, weight, options.missing_values == "own", weights))
+            category = _learn_category(column, weight, options.missing_values == "own", weights)
+            kinds.append(_as_gower(category, weight) if is_gower else category)
+        elif is_gower:
+            kinds.append(_learn_range(column, weight, weights))
         else:
             kinds.append(_learn_number(column, weight, is_scaled, weights))
     single = [column.numbers.dtype == np.float32 for column, word in zip(columns, chosen, strict=True) if not word]
     dtype = "float32" if single and all(single) else "float64"
-    return Features(columns.names, tuple(kinds), options.missing_values != "error", dtype, columns.backend)
+    allows_gaps = options.missing_values != "error"
+    return Features(columns.names, tuple(kinds), allows_gaps, dtype, columns.backend, options.distance)
 
 
 def choose_categorical(columns: Table, asked: Any) -> AnyArray:
@@ -383,6 +425,30 @@ def _learn_category(column: Column, wanted: float, gaps_are_own: bool, weights: 
     shares = counts / max(counts.sum(), np.finfo(float).tiny)
     variance = 1.0 - float((shares**2).sum()) if counts.sum() > 0 else 0.0
     return Category(name, names, float(np.sqrt(wanted / variance)) if variance > 1e-12 else 0.0, is_own)
+
+
+def _as_gower(category: Category, wanted: float) -> Category:
+    """Two categories are 0 or the column's weight apart; on average, the weight times the chance that they differ."""
+    variance = wanted / category.unit**2 if category.unit else 0.0
+    return replace(category, unit=wanted, neutral=wanted * variance)
+
+
+def _learn_range(column: Column, wanted: float, weights: FloatArray | None) -> Number:
+    """A column whose smallest and largest values are its weight apart; two of its rows are ``neutral`` on average."""
+    name, values = column.name, column.numbers
+    is_there = ~np.isnan(values) if weights is None else ~np.isnan(values) & (weights > 0)
+    if not is_there.any():
+        return Number(name, 0.0, 0.0)
+    order = np.argsort(values[is_there], kind="stable")
+    values, w = values[is_there][order].astype(float), None if weights is None else weights[is_there][order]
+    lowest, width = float(values[0]), float(values[-1] - values[0])
+    if width <= 1e-12 * max(abs(values[0]), abs(values[-1])):
+        return Number(name, lowest, 0.0)
+    # Mean of |x − y| over all pairs: ∫ 2 F (1 − F), F the share at or below.
+    reached = np.cumsum(np.ones(len(values)) if w is None else w)
+    share = reached[:-1] / reached[-1]
+    mean_difference = 2.0 * float((np.diff(values) * share * (1.0 - share)).sum())
+    return Number(name, lowest, wanted / width, wanted * mean_difference / width)
 
 
 def _name_of_gaps(names: AnyArray) -> str:

@@ -8,16 +8,24 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks as checks
 from .._fit.problem import Problem, WeightedFit
-from .._objectives import Objective
+from .._objectives import GowerObjective, Objective
+from .._objectives.coded_seeds import row_centers
+from .._objectives.gower import gower_starts
 from .._objectives.kmedian import CENTERS, METRICS, KMedianObjective
 from .._people.attributes import Attributes
+from .._table.coded import CodedRows
+from .._table.features import Features, is_table, read_table
+from .._table.gower import distances, places
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..scaling import BlockData, StreamedKMedian
 from ._docs import shared_docs
+from ._gower import read_fitted, read_new, refuse_tables
 from ._predict import PredictingClusterer
 
 
@@ -33,17 +41,26 @@ class FairKMedian(PredictingClusterer):
     Parameters
     ----------
     %(n_clusters)s
-    metric : {"euclidean", "manhattan"}, default="euclidean"
-        The distance.
+    metric : {"euclidean", "manhattan", "gower"}, default="euclidean"
+        The distance. "gower": for tables of numbers, words and gaps; a number differs by |x − y| over its range, a
+        category by 0 or 1, and the distance is the mean over the columns.
     center : {"medoid", "geometric"}, default="medoid"
         "medoid": the row of a cluster with the least sum of distances to its other rows. "geometric": the place in
-        space with that property; for manhattan the median of every feature.
+        space with that property; for manhattan the median of every feature, for gower also the commonest category.
     fairness_weight : float or "auto", default="auto"
         λ of the paper, a number ≥ 0; 0 is plain K-median. λ has the units of F: it grows with the data and with their
         scale. "auto": reach a goal at the least cost found, with a weight of its own for each cluster.
     %(fairness_goals)s
     %(groups)s
     %(rows)s
+    categorical_features : "from_dtype", list of names, places or bool, or None, default="from_dtype"
+        With "gower": which columns of X are categories. "from_dtype": the text, categorical and boolean columns of a
+        data frame.
+    missing_values : {"error", "observed", "own"}, default="error"
+        With "gower": what an empty cell (NaN, None) is. "observed": its column counts what it counts between two rows
+        on average, so that the others decide. "own": the same for numbers, and a category of its own in categories.
+    feature_weights : dict, list or None, default=None
+        With "gower": how much columns count, {column: weight} or one weight per column; 1 for those not named.
     %(solver_of_rows)s
     %(lipschitz)s
     %(starts)s
@@ -59,6 +76,10 @@ class FairKMedian(PredictingClusterer):
     %(labels_)s
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Medoids of the clusters, or the geometric medians for which the labels are the cheapest at the fitted prices.
+        With "gower": scaled numbers (−1: a gap), then the codes of the categories; ``cluster_profiles_`` has them in
+        the table's units.
+    cluster_profiles_ : data frame with a row per cluster
+        With "gower": the centres as rows of the table.
     medoid_indices_ : ndarray of shape (n_clusters,)
         Rows of X that are the medoids: ``X[medoid_indices_]`` are the centres. −1 where a cluster is empty. Absent with
         ``center="geometric"``.
@@ -81,8 +102,8 @@ class FairKMedian(PredictingClusterer):
     the fit moves. The exact search compares rows with cells of the cluster first, and few rows with all others: on real
     data a few percent of all pairs. A cluster of up to 7,000 rows is always searched exactly; in a larger one the
     search may take 2²⁶ distances, or 512 per row, and ``medoid_search_`` says when that was not enough. With
-    "manhattan" it sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact medoids
-    settle; above, they are computed for the final labels.
+    "manhattan" and "gower" it sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact
+    medoids settle; above, they are computed for the final labels.
 
     Medoids are sticky: a fit of medoids alone stops early, in worse clusters. So the fit finds geometric medians first
     (of a sample, from 262,144 rows on; not with ``solver="bound"`` or soft assignments) and goes on with medoids from
@@ -107,6 +128,10 @@ class FairKMedian(PredictingClusterer):
     'exact'
     """
 
+    categorical_features: Any
+    missing_values: str
+    feature_weights: Any
+    _features: Features | None  # how fit() read a table; None: X was numbers
     medoid_indices_: IntArray
     medoid_search_: str
     n_distance_evaluations_: int
@@ -130,6 +155,9 @@ class FairKMedian(PredictingClusterer):
         min_cluster_size: float | None = None,
         max_cluster_size: float | None = None,
         unknown_groups: str = "error",
+        categorical_features: Any = "from_dtype",
+        missing_values: str = "error",
+        feature_weights: Any = None,
         solver: str = "dual",
         lipschitz: float = 2.0,
         init: Any = "k-means++",
@@ -144,9 +172,62 @@ class FairKMedian(PredictingClusterer):
     ) -> None:
         super().__init__(locals())
 
+    @property
+    def cluster_profiles_(self) -> Any:
+        """The centres as rows of the table, a data frame with a row per cluster; with ``metric="gower"``."""
+        check_is_fitted(self)
+        features = getattr(self, "_features", None)
+        if features is None:
+            raise AttributeError(f"cluster_profiles_ goes with metric='gower', but metric={self.metric!r}.")
+        return features.frame(features.cells(self.cluster_centers_))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing_values != "error" and self.metric == "gower"
+        return tags
+
+    def _read(self, X: Any, sample_weight: Any) -> tuple[Any, FloatArray | None]:
+        self._features = None
+        if self.metric != "gower":
+            refuse_tables(self, X)
+            return super()._read(X, sample_weight)
+        weights = None if sample_weight is None else self._sample_weights(sample_weight, read_table(X))
+        self._features, rows = read_fitted(self, X, weights)
+        return rows, weights
+
+    def _validated(self, X: Any) -> Any:
+        check_is_fitted(self)
+        features = getattr(self, "_features", None)
+        return super()._validated(X) if features is None else read_new(self, features, X)
+
+    def points(self, X: Any) -> Any:
+        """Rows of X as points: with "gower" scaled numbers and one-hot categories, a gap in the middle of all rows."""
+        rows = super().points(X)
+        return row_centers(rows) if isinstance(rows, CodedRows) else rows
+
+    def _starts(
+        self, rows: Any, n_clusters: int, random_state: np.random.RandomState, weights: FloatArray | None, n_starts: int
+    ) -> list[FloatArray]:
+        if not isinstance(rows, CodedRows):
+            return super()._starts(rows, n_clusters, random_state, weights, n_starts)
+        if isinstance(self.init, str):
+            return gower_starts(rows, n_clusters, self.init, random_state, weights, n_starts)
+        if callable(self.init):
+            raise InvalidInputError(
+                "init is a function, which takes a matrix of numbers, but metric='gower' compares columns of a table. "
+                "Use 'k-means++', 'random', or a data frame with n_clusters rows like those of X."
+            )
+        if not is_table(self.init):
+            given = checks.check_centers(np.asarray(self.init), n_clusters, self.n_features_in_)
+            return [np.ascontiguousarray(given, dtype=rows.dtype)]
+        assert self._features is not None
+        return [places(self._features.starts(self.init, n_clusters))]
+
     def _distances(self, rows: Any) -> FloatArray:
-        distances = euclidean_distances if self.metric == "euclidean" else manhattan_distances
-        result: FloatArray = distances(rows, self.cluster_centers_)
+        if isinstance(rows, CodedRows):
+            return distances(rows, self.cluster_centers_).astype(float)
+        between = euclidean_distances if self.metric == "euclidean" else manhattan_distances
+        result: FloatArray = between(rows, self.cluster_centers_)
         return result
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -154,9 +235,11 @@ class FairKMedian(PredictingClusterer):
         nearest = self.transform(X).min(axis=1)
         return -float(nearest.sum() if sample_weight is None else np.asarray(sample_weight, dtype=float) @ nearest)
 
-    def _objective(self, X: FloatArray, weights: FloatArray | None) -> KMedianObjective:
-        metric = checks.check_choice("metric", self.metric, tuple(METRICS))
-        return KMedianObjective(X, metric, checks.check_choice("center", self.center, CENTERS), weights=weights)
+    def _objective(self, X: Any, weights: FloatArray | None) -> KMedianObjective:
+        center = checks.check_choice("center", self.center, CENTERS)
+        if isinstance(X, CodedRows):
+            return GowerObjective(X, center, weights=weights)
+        return KMedianObjective(X, self.metric, center, weights=weights)
 
     def _check_streamed(self) -> None:
         super()._check_streamed()
@@ -170,7 +253,7 @@ class FairKMedian(PredictingClusterer):
         return StreamedKMedian(data, self.center)
 
     def _settings(self) -> Any:
-        checks.check_choice("metric", self.metric, tuple(METRICS))
+        checks.check_choice("metric", self.metric, (*METRICS, "gower"))
         checks.check_choice("center", self.center, CENTERS)
         return super()._settings()
 

@@ -16,16 +16,21 @@ from .._fit.problem import Problem, WeightedFit
 from .._graph.levels import GraphLevel
 from .._graph.problem import COARSE, MANY_LINKS, NCutProblem, open_graph
 from .._objectives import KMeansObjective, NCutObjective
+from .._objectives.gower import gower_starts
 from .._people.attributes import Attributes, Population
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep
 from .._sweep.seeding import starting_centers
+from .._table.coded import CodedRows
+from .._table.features import Features
+from .._table.gower import distances, nearest
 from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..graphs import check_affinity, nearest_neighbors_graph, to_graph
+from ..graphs import check_affinity, graph_of_neighbors, nearest_neighbors_graph, to_graph
 from ._base import FairClusterer
 from ._docs import shared_docs
+from ._gower import read_fitted, refuse_tables
 from ._machine import warn_if_slow
 
 _NOTHING = np.zeros(0, dtype=np.int32)
@@ -49,11 +54,22 @@ class FairNCut(FairClusterer):
         affinity matrix W, dense or sparse, symmetric, ≥ 0; see :mod:`fairclust.graphs` for edge lists and NetworkX.
     n_neighbors : int, default=20
         Neighbours of each point, itself not counted. The paper's code has 19.
+    metric : {"euclidean", "gower"}, default="euclidean"
+        The distance that makes neighbours. "gower": for tables of numbers, words and gaps, as in FairKMedian; all
+        pairs are compared.
     fairness_weight : float or "auto", default="auto"
         λ of the paper, a number ≥ 0; 0 is plain Ncut. Ncut is between 0 and n_clusters whatever the size of the graph,
         so weights from 1 to 100 are usual. "auto": the smallest λ found that meets ``max_fairness_error``.
     %(fairness_goals)s
     %(groups)s
+    categorical_features : "from_dtype", list of names, places or bool, or None, default="from_dtype"
+        With "gower": which columns of X are categories. "from_dtype": the text, categorical and boolean columns of a
+        data frame.
+    missing_values : {"error", "observed", "own"}, default="error"
+        With "gower": what an empty cell (NaN, None) is. "observed": its column counts what it counts between two rows
+        on average, so that the others decide. "own": the same for numbers, and a category of its own in categories.
+    feature_weights : dict, list or None, default=None
+        With "gower": how much columns count, {column: weight} or one weight per column; 1 for those not named.
     solver : {"dual", "bound"}, default="dual"
         Who takes the bound steps. "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the
         paper, much slower; costs are counted in n_samples times Ncut, or its steps would be lost in rounding.
@@ -125,6 +141,11 @@ class FairNCut(FairClusterer):
     0.00 at 0.00
     """
 
+    categorical_features: Any
+    missing_values: str
+    feature_weights: Any
+    _features: Features | None  # how fit() read a table; None: X was numbers or a graph
+
     # Subclasses of BaseEstimator are described by their arguments alone, so the graph's come with the others.
     def __init__(
         self,
@@ -132,6 +153,7 @@ class FairNCut(FairClusterer):
         *,
         affinity: str = "nearest_neighbors",
         n_neighbors: int = 20,
+        metric: str = "euclidean",
         fairness_weight: float | str = "auto",
         max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
         min_balance: float | None = None,
@@ -142,6 +164,9 @@ class FairNCut(FairClusterer):
         intersections: bool = False,
         missing_groups: str = "error",
         quantile_bins: Any = None,
+        categorical_features: Any = "from_dtype",
+        missing_values: str = "error",
+        feature_weights: Any = None,
         solver: str = "dual",
         lipschitz: float = 2.0,
         init: Any = "spectral",
@@ -200,12 +225,7 @@ class FairNCut(FairClusterer):
                 "fairclust.graphs.affinity_from_networkx(graph), with sensitive_features in the order of nodes."
             )
         beside = apart(X, sensitive_features)
-        # Affinities are checked below, with words for graphs.
-        X = validate_data(
-            self, checks.check_sparse(beside.X), dtype=[np.float64, np.float32], order="C",
-            accept_sparse="csr" if is_graph else False,
-            ensure_min_samples=2, ensure_all_finite=not is_graph,
-        )  # fmt: skip
+        X = self._points(beside.X, is_graph)
         n_samples = X.shape[0]
         n_clusters = checks.check_n_clusters(self.n_clusters, n_samples)
         W = check_affinity(X) if is_graph else None
@@ -218,13 +238,7 @@ class FairNCut(FairClusterer):
         warn_if_slow()
         if W is None:
             checks.check_distinct_rows(X, n_clusters)
-            W = nearest_neighbors_graph(
-                X,
-                n_neighbors,
-                random_state=seed,
-                n_threads=n_threads,
-                verbose=0 if callable(self.verbose) else int(self.verbose),
-            )
+            W = self._neighbors(X, n_neighbors, seed, n_threads)
         self.affinity_matrix_ = W
         level = GraphLevel(to_graph(W), cells.codes, None)
         openings, starts = [], [_NOTHING]
@@ -248,6 +262,32 @@ class FairNCut(FairClusterer):
         )
         return problem, population, starts
 
+    def _points(self, X: Any, is_graph: bool) -> Any:
+        """Points, rows of a table, or affinities, which are checked later, with words for graphs."""
+        metric = checks.check_choice("metric", self.metric, ("euclidean", "gower"))
+        self._features = None
+        if metric == "gower" and is_graph:
+            raise InvalidInputError(
+                "metric='gower' makes a graph of a table, but affinity='precomputed' says that X is the graph. Leave "
+                "one of them at its default."
+            )
+        if metric == "gower":
+            self._features, rows = read_fitted(self, X, None)
+            return rows
+        refuse_tables(self, X)
+        return validate_data(
+            self, checks.check_sparse(X), dtype=[np.float64, np.float32], order="C",
+            accept_sparse="csr" if is_graph else False,
+            ensure_min_samples=2, ensure_all_finite=not is_graph,
+        )  # fmt: skip
+
+    def _neighbors(self, X: Any, n_neighbors: int, seed: int, n_threads: int) -> Any:
+        """The graph of the nearest neighbours."""
+        if isinstance(X, CodedRows):
+            return graph_of_neighbors(nearest(X, min(n_neighbors, len(X) - 1), n_threads))
+        verbose = 0 if callable(self.verbose) else int(self.verbose)
+        return nearest_neighbors_graph(X, n_neighbors, random_state=seed, n_threads=n_threads, verbose=verbose)
+
     def _labels(self, X: Any, n_clusters: int, random_state: np.random.RandomState) -> IntArray:
         """Labels to start from: given, or of the nearest of starting centres."""
         init = self.init
@@ -262,6 +302,11 @@ class FairNCut(FairClusterer):
                 f"init={self.init!r} needs points, but affinity='precomputed' has none. Use init='spectral', or an "
                 "array of labels."
             )
+        if isinstance(X, CodedRows):
+            if not isinstance(init, str):
+                raise InvalidInputError("init holds centres, but with metric='gower' labels are needed, or a name.")
+            centers = gower_starts(X, n_clusters, init, random_state, None)[0]
+            return distances(X, centers).argmin(axis=1).astype(np.int32)
         centers = starting_centers(X, n_clusters, init, random_state, None)[0]
         one_group = build_layout(np.zeros(len(X), dtype=np.int32), 1)
         sweep = InMemorySweep(one_group, n_clusters, None, checks.resolve_threads(self.n_jobs))

@@ -124,13 +124,7 @@ class TableClusterer(PredictingClusterer):
             given = checks.check_centers(np.asarray(self.init), n_clusters, rows.shape[1])
             return [np.ascontiguousarray(given, dtype=rows.dtype)]
         assert self._features is not None
-        columns = read_table(self.init)
-        if columns.names != self._features.names or len(columns) != n_clusters:
-            raise InvalidInputError(
-                f"init has {len(columns)} rows and the columns {', '.join(columns.names)}, but {n_clusters} rows with "
-                f"the columns of X are needed: {', '.join(self._features.names)}."
-            )
-        return [row_centers(self._features.encode(columns), rows.middle())]
+        return [row_centers(self._features.starts(self.init, n_clusters), rows.middle())]
 
     def _objective(self, X: Any, weights: FloatArray | None) -> Objective:
         if isinstance(X, CodedRows):
