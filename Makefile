@@ -122,8 +122,10 @@ sanitized-%:
 	  $(SANITIZED) $(KERNEL_LAWS) && FAIRCLUST_ISA=baseline $(SANITIZED) $(KERNEL_LAWS) && $(SANITIZED) kernels --minutes 2)
 
 MINUTES = 5
-fuzz: $(VENV)/.installed-test,lint   ## Spoiled calls of every kernel for MINUTES=5; a death or a hang is a failure
-	cd tests && $(abspath $(BIN))/python -m fuzz.kernels --minutes $(MINUTES)
+SEED = 0
+fuzz: $(VENV)/.installed-test,lint   ## Spoiled kernel calls, strange fits and damaged files, MINUTES=5 of each; SEED=0
+	cd tests && ended=0; for target in kernels estimators files; do \
+	  $(abspath $(BIN))/python -m fuzz.$$target --minutes $(MINUTES) --seed $(SEED) || ended=1; done; exit $$ended
 
 clean:           ## Remove everything that was made
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-coverage build dist docs/_build docs/auto_* docs/api/generated docs/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ more than make the values that it holds. Members are not compressed: what they n
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -99,6 +100,10 @@ def read_model(path: Path) -> StoredModel:
     except InvalidInputError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError, OverflowError) as error:
+        raise _damaged(path, error) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # the disk's fault; a place before the file's beginning is the file's
+            raise
         raise _damaged(path, error) from error
 
 

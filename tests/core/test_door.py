@@ -12,7 +12,8 @@ from fairclust._core import is_compiled, kernels
 from fairclust.baselines import FairSpectral
 from fairclust.errors import InvalidInputError
 from fuzz.kernel_calls import Call, plan_arguments, valid_calls
-from fuzz.kernels import run
+from fuzz.kernels import case as spoiled_call
+from fuzz.runner import run
 
 compiled = pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
 INDICES = {
@@ -156,10 +157,11 @@ def test_what_a_thread_throws_reaches_python_and_the_pool_goes_on(chunk, n_threa
 
 
 @compiled
-def test_a_minute_of_fuzzing_in_a_second_kills_nothing():
-    n_calls, _, failures = run(minutes=1 / 60, seed=12345)
-    assert n_calls > 20
-    assert not failures
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+def test_spoiled_calls_kill_nothing():
+    tally = run(spoiled_call, minutes=2, seed=12345, per_process=60, seconds_per_process=60, most=60)
+    assert tally.n_cases == 60
+    assert not tally.failures
 
 
 # --- graphs -----------------------------------------------------------------------------------------------------------

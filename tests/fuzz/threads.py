@@ -14,14 +14,14 @@ def fits(seed: int, n_jobs: int) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     X, groups = rng.normal(size=(1500, 4)), rng.choice(["a", "b"], 1500)
     return [
-        kind(3, random_state=seed, n_jobs=n_jobs, max_iter=10, fairness_weight=10.0)
+        kind(3, random_state=seed, n_jobs=n_jobs, max_iter=5, fairness_weight=10.0)
         .fit(X, sensitive_features=groups)
         .labels_
         for kind in (FairKMeans, FairKMedian, FairNCut)
     ]
 
 
-def run(n_threads: int = 4, n_jobs: int = 2) -> bool:
+def run(n_threads: int = 3, n_jobs: int = 2) -> bool:
     """Whether fits at the same time equal fits one after the other."""
     alone = [fits(seed, n_jobs) for seed in range(n_threads)]
     together: list[list[np.ndarray] | None] = [None] * n_threads

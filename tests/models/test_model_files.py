@@ -168,6 +168,15 @@ def test_every_truncation_is_told(saved, tmp_path):
             fairclust.load(tmp_path / "a")
 
 
+def test_parts_that_are_cut_out_or_doubled_are_told(saved, tmp_path):
+    raw, rng = saved.read_bytes(), np.random.default_rng(0)
+    for first, last in np.sort(rng.integers(1, len(raw), (60, 2)), axis=1):
+        for damaged in (raw[:first] + raw[last + 1 :], raw[: last + 1] + raw[first:]):
+            (tmp_path / "a").write_bytes(damaged)
+            with pytest.raises(InvalidInputError, match="no fairclust model, or it is damaged"):
+                fairclust.load(tmp_path / "a")
+
+
 def test_flipped_bits_are_told_or_change_nothing(saved, tmp_path):
     raw, rng = bytearray(saved.read_bytes()), np.random.default_rng(0)
     model, told = fairclust.load(saved), 0
