@@ -321,8 +321,8 @@ def case(number: int, tell: Callable[[str], None]) -> str:
     if hasattr(model, "predict") and not isinstance(fit.X, ArrayBlocks):
         labels = model.predict(fit.X, fit.groups)
         _must(labels.min() >= 0 and labels.max() < model.n_clusters, "predict() gives no clusters")
-    end = "met" if model.fairness_goal_met_ else "missed"
-    return f"{end if fit.goal.get('fairness_weight') is None else 'at a weight'}; sweeps={model.n_sweeps_}; seconds={seconds:.1f}"
+    end = "at a weight" if "fairness_weight" in fit.goal else "met" if model.fairness_goal_met_ else "missed"
+    return f"{end}; sweeps={model.n_sweeps_}; seconds={seconds:.1f}"
 
 
 if __name__ == "__main__":
