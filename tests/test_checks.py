@@ -219,3 +219,12 @@ def test_numbers_of_any_size_are_fitted_or_refused_by_the_feature_s_name(kind, d
         message = r"'(small|middle|income)'.*too (large|small) for floating-point numbers"
         with pytest.raises(InvalidInputError, match=message):
             kind(2, random_state=0).fit(frame, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "transform", "score"])
+def test_new_rows_that_are_too_large_are_told_by_feature(estimator, ask):
+    model = estimator(3, random_state=0, fairness_weight=1.0, n_init=1)
+    model.fit(DATA.X, sensitive_features=DATA.groups)
+    with pytest.raises(InvalidInputError, match=r"values up to 1e\+25 in feature 1, .* too large"):
+        getattr(model, ask)(with_value(1e25))

@@ -57,17 +57,8 @@ def check_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
     """
     if not X.size:
         return
-    high, low = X.max(axis=0).astype(float), X.min(axis=0).astype(float)
-    size = np.maximum(high, -low)
-    # Squares are added over the features; in single precision k-means++ also adds them over the rows.
-    added = X.shape[1] * (len(X) if X.dtype == np.float32 else 1)
-    worst = int(size.argmax())
-    if size[worst] > math.sqrt(_LARGEST_SQUARE / (4.0 * added)):
-        raise InvalidInputError(
-            f"X has values up to {size[worst]:.3g} in {_feature(worst, names)}, and squared distances between such "
-            f"rows are too large for floating-point numbers. Divide the features by {size[worst]:.1g} first, or leave "
-            "that one out."
-        )
+    # In single precision k-means++ also adds squares over the rows.
+    high, low = _check_largest(X, names, n_added=len(X) if X.dtype == np.float32 else 1)
     spread = float((high - low).max())
     if 0 < spread < _SMALLEST_SPREAD:
         raise InvalidInputError(
@@ -75,6 +66,26 @@ def check_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
             "squared distances between such rows are too small for floating-point numbers. Divide the features by "
             f"{spread:.1g} first."
         )
+
+
+def check_new_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
+    """Squared distances of new rows to centres must be numbers; rows may be alike."""
+    if X.size:
+        _check_largest(X, names)
+
+
+def _check_largest(X: FloatArray, names: AnyArray | None, n_added: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Refuse values whose squares, added over the features, are no numbers; return the features' ends."""
+    high, low = X.max(axis=0).astype(float), X.min(axis=0).astype(float)
+    size = np.maximum(high, -low)
+    worst = int(size.argmax())
+    if size[worst] > math.sqrt(_LARGEST_SQUARE / (4.0 * X.shape[1] * n_added)):
+        raise InvalidInputError(
+            f"X has values up to {size[worst]:.3g} in {_feature(worst, names)}, and squared distances between such "
+            f"rows are too large for floating-point numbers. Divide the features by {size[worst]:.1g} first, or leave "
+            "that one out."
+        )
+    return high, low
 
 
 def _feature(index: int, names: AnyArray | None) -> str:

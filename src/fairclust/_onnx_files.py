@@ -24,6 +24,7 @@ from .errors import InvalidInputError, MissingExtraError
 if TYPE_CHECKING:
     import onnx
 
+METRICS = ("squared", "euclidean", "manhattan")
 OPSET = 19  # the first whose Equal compares text
 _ROWS = "n_samples"
 _REFUSED = -1
@@ -81,6 +82,11 @@ def onnx_model(rule: Rule, version: str) -> onnx.ModelProto:
         raise MissingExtraError(
             "writing ONNX needs onnx, which is not installed. Run `pip install 'fairclust[onnx]'`."
         ) from error
+    if rule.metric not in METRICS:
+        raise InvalidInputError(
+            f"metric={rule.metric!r} cannot be written as ONNX yet. Fit with {' or '.join(map(repr, METRICS[1:]))}, or "
+            "keep the model with save()."
+        )
     graph = _Graph(TensorProto, helper, numpy_helper.from_array)
     cost, refused = _matrix_cost(graph, rule) if rule.features is None else _table_cost(graph, rule, rule.features)
     if rule.attributes is not None:

@@ -222,6 +222,14 @@ def test_groups_that_onnx_cannot_compare_are_refused_by_name(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("ignore::fairclust.FairclustWarning")
+def test_a_distance_that_graphs_do_not_have_is_refused(tmp_path):
+    table, groups = _table()
+    model = FairKMedian(2, metric="gower", random_state=0, fairness_weight=1.0).fit(table, sensitive_features=groups)
+    with pytest.raises(InvalidInputError, match="metric='gower' cannot be written as ONNX yet"):
+        model.to_onnx(tmp_path / "a.onnx")
+
+
 def test_a_column_with_the_name_of_an_output_is_asked_for_by_another(tmp_path):
     X, groups = _data()
     columns = groups[["sex"]].rename(columns={"sex": "label"})

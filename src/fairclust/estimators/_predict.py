@@ -229,7 +229,9 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+        rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+        checks.check_new_magnitude(rows, getattr(self, "feature_names_in_", None))
+        return rows
 
     def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
         """A sweep over new rows with the fitted centres, and the prices that apply."""
