@@ -34,7 +34,7 @@ def with_value(value):
         (np.zeros((5, 0)), r"0 feature\(s\)"),
         (np.zeros(5), "Expected 2D array, got 1D array"),
         (np.array([["a", "b"]] * 5, dtype=object), "could not convert string to float"),
-        (pd.DataFrame({"age": [1, 2], "job": ["cook", "poet"]}), "could not convert string to float: 'cook'|columns of words"),
+        (pd.DataFrame({"age": [1, 2], "job": ["cook", "poet"]}), "to float: 'cook'|columns of words"),
         (np.full((5, 1), 1 + 2j), "Complex data not supported"),
     ],
     ids=["nan", "inf", "-inf", "no rows", "no columns", "1-D", "text", "text column", "complex"],
