@@ -490,7 +490,12 @@ def audit(
 @guarded
 def reproduce(
     what: Annotated[
-        str, typer.Argument(help="table1 (K-median), table2 (K-means), table3 (Ncut), figures or all.", metavar="WHAT")
+        str,
+        typer.Argument(
+            help="table1 (K-median), table2 (K-means), table3 (Ncut), figures or all of the paper; or field: every "
+            "protocol by every method.",
+            metavar="WHAT",
+        ),
     ] = "all",
     out: Annotated[
         Path, typer.Option("--out", help="Directory for the results; what is there already is used again.")
@@ -499,13 +504,17 @@ def reproduce(
         Path | None, typer.Option("--data-dir", help="Where the real data are, or are downloaded to.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The synthetic sets only: under a minute, no network.")
+        bool, typer.Option("--quick", help="The synthetic sets only: a minute or two, no network.")
     ] = False,
     seeds: Annotated[int, typer.Option(help="Seeds of ours and of the paper's algorithm.")] = 3,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is there already.")] = False,
+    add: Annotated[
+        list[Path] | None,
+        typer.Option("--add", help="field: a method (.py) or protocol (.toml) of your own. Repeatable."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
-    """The paper's tables and figures from real data, ours beside the paper's and the rivals'."""
+    """The paper's tables and figures from real data, ours beside the paper's and the rivals'; or the whole field."""
     from .reproducing import run_reproduce
 
-    run_reproduce(what, out, data_dir, quick=quick, seeds=seeds, fresh=fresh)
+    run_reproduce(what, out, data_dir, quick=quick, seeds=seeds, fresh=fresh, more=add or [])

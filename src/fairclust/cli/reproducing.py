@@ -1,4 +1,4 @@
-"""``fairclust reproduce``: the paper's tables and figures, from real data."""
+"""``fairclust reproduce``: the paper's tables and figures, and the field's, from real data."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from .screen import note, say
 from .summary import listed
 
 
-def run_reproduce(what: str, out: Path, data_dir: Path | None, *, quick: bool, seeds: int, fresh: bool) -> None:
+def run_reproduce(
+    what: str, out: Path, data_dir: Path | None, *, quick: bool, seeds: int, fresh: bool, more: list[Path]
+) -> None:
     """Run, telling each result as it comes; what is interrupted goes on where it stopped.
 
     Parameters
     ----------
     what : str
-        One of the tables, "figures" or "all".
+        One of the tables, "figures", "all" or "field".
     out : Path
         Directory for the results.
     data_dir : Path or None
@@ -29,6 +31,8 @@ def run_reproduce(what: str, out: Path, data_dir: Path | None, *, quick: bool, s
         Number of seeds.
     fresh : bool
         Whether to compute again what is there already.
+    more : list of Path
+        Methods and protocols of the user's own, for the field.
     """
     if what not in WHAT:
         raise InvalidInputError(f"{what!r} is not something to reproduce. Choose one of {listed(WHAT)}.")
@@ -36,12 +40,15 @@ def run_reproduce(what: str, out: Path, data_dir: Path | None, *, quick: bool, s
         raise InvalidInputError(f"--out {out} is a file. Name a directory.")
     if data_dir is not None and not data_dir.is_dir():
         raise InvalidInputError(f"--data-dir {data_dir} is not a directory.")
+    if more and what != "field":
+        raise InvalidInputError(f"--add {more[0]} is for `fairclust reproduce field`, not for {what!r}.")
     if seeds < 1:
         raise InvalidInputError(f"--seeds {seeds}, but a whole number of at least 1 is needed.")
     try:
         outcome = reproduce(
-            what, out, data_dir=data_dir, quick=quick, n_seeds=seeds, fresh=fresh, tell=lambda line: note(line)
-        )
+            what, out, data_dir=data_dir, quick=quick, n_seeds=seeds, fresh=fresh, more=more,
+            tell=lambda line: note(line),
+        )  # fmt: skip
     except KeyboardInterrupt:
         note(f"Stopped. What is done is kept in {out}: the same command goes on from there.", style="red")
         raise typer.Exit(130) from None

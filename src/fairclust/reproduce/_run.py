@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from .. import _checks as checks
 from .._files import atomic
 from ..errors import MissingExtraError
 from . import figures, tables
-from .drawing import draw_all
+from .drawing import draw_all, draw_field
+from .field import Part, field_parts, panels, write_field
 from .paper import TABLES
 from .store import Store
+from .writing import write_csv
 
-WHAT = ("table1", "table2", "table3", "figures", "all")
+WHAT = ("table1", "table2", "table3", "figures", "all", "field")
 
 _CAPTIONS = {
     "convergence": "Convergence from one k-means++ start: the energy after each outer iteration never rises.",
@@ -61,14 +63,16 @@ def reproduce(
     quick: bool = False,
     n_seeds: int = 3,
     fresh: bool = False,
+    more: Sequence[Path] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
-    """Run the paper's experiments and write tables and figures.
+    """Run the paper's experiments, or the field's, and write tables and figures.
 
     Parameters
     ----------
-    what : {"table1", "table2", "table3", "figures", "all"}, default="all"
-        Tables of results in the paper's order: 1 is K-median, 2 is K-means, 3 is Ncut.
+    what : {"table1", "table2", "table3", "figures", "all", "field"}, default="all"
+        Tables of results in the paper's order: 1 is K-median, 2 is K-means, 3 is Ncut. "all" is the whole paper;
+        "field" is every protocol by every method.
     out : path, default="reproduction"
         Directory for the results; what is there already is used again.
     data_dir : path or None, default=None
@@ -79,6 +83,8 @@ def reproduce(
         Seeds of ours and of the paper's algorithm.
     fresh : bool, default=False
         Compute everything again.
+    more : sequence of Path
+        Methods (.py) and protocols (.toml) of your own for the field.
     tell : callable
         Called with a line about each result that is computed.
 
@@ -94,13 +100,15 @@ def reproduce(
     store = Store(folder / "cache", tell, fresh)
     place = None if data_dir is None else Path(data_dir)
     outcome = Outcome(folder / ("README.md" if what == "all" else f"{what}.md"))
+    if what == "field":
+        _field(outcome, folder, store, place, quick=quick, more=more)
     parts = []
     for name in [name for name in TABLES if what in (name, "all")]:
         lines = tables.run_table(name, store, place, quick=quick, n_seeds=n_seeds)
         text = tables.markdown(lines, TABLES[name])
         outcome.files.append(_write(folder / f"{name}.md", _page(text)))
         outcome.files.append(folder / f"{name}.csv")
-        tables.write_csv(tables.rows_for_csv(lines, TABLES[name]), outcome.files[-1])
+        write_csv(tables.rows_for_csv(lines, TABLES[name]), outcome.files[-1], tables.COLUMNS)
         outcome.remarks += [f"{line.source.title}: {line.missing}" for line in lines if line.missing]
         parts.append(text)
     if what in ("figures", "all"):
@@ -124,6 +132,24 @@ def reproduce(
     outcome.remarks = list(dict.fromkeys(outcome.remarks))
     outcome.seconds = time.perf_counter() - began
     return outcome
+
+
+def _field(
+    outcome: Outcome, folder: Path, store: Store, place: Path | None, *, quick: bool, more: Sequence[Path]
+) -> None:
+    """Run the field; the page is written after every protocol, so that there is something to read early."""
+    parts: list[Part] = []
+    drawn: list[Path] = []
+    for part in field_parts(store, place, quick=quick, more=more):
+        parts.append(part)
+        try:
+            drawn += draw_field({f"field-{part.protocol.name}": panels(part)}, folder / "figures")
+        except MissingExtraError as error:
+            outcome.remarks.append(f"no figures: {error}")
+        pictures = {path.stem.removeprefix("field-"): f"figures/{path.name}" for path in drawn if path.suffix == ".png"}
+        outcome.files = [*write_field(parts, folder, pictures, quick=quick), *drawn]
+        outcome.remarks += [f"{row.case.recipe.title}: {row.missing}" for row in part.rows if row.missing]
+        outcome.remarks += [reason for row in part.rows for name, reason in row.skipped.items() if part.is_absent(name)]
 
 
 def _figures_text(pictures: list[Path]) -> str:

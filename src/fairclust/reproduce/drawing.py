@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,34 @@ def draw_all(panels: dict[str, list[Drawn]], folder: Path) -> list[Path]:
     paths : list of Path
         The pictures, PNG and SVG.
     """
+    draw = {
+        "convergence": _convergence,
+        "tradeoff": _tradeoff,
+        "clusters-number": _numbers,
+        "clusters-weight": _clusters,
+    }
+    return _drawn({name: (function, panels[name]) for name, function in draw.items()}, folder)
+
+
+def draw_field(panels: dict[str, list[Drawn]], folder: Path) -> list[Path]:
+    """Draw cost above plain against seconds, a picture for each protocol of the field.
+
+    Parameters
+    ----------
+    panels : dict
+        From :func:`fairclust.reproduce.field.page.panels`.
+    folder : Path
+
+    Returns
+    -------
+    paths : list of Path
+        The pictures, PNG and SVG.
+    """
+    return _drawn({name: (_prices, shown) for name, shown in panels.items()}, folder)
+
+
+def _drawn(wanted: dict[str, tuple[Callable[..., Any], list[Drawn]]], folder: Path) -> list[Path]:
+    """Draw pictures by name; panels whose data are missing are left out."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -37,18 +66,12 @@ def draw_all(panels: dict[str, list[Drawn]], folder: Path) -> list[Path]:
         raise MissingExtraError(
             "figures need matplotlib, which is not installed. Run `pip install 'fairclust[plot]'`."
         ) from error
-    draw = {
-        "convergence": _convergence,
-        "tradeoff": _tradeoff,
-        "clusters-number": _numbers,
-        "clusters-weight": _clusters,
-    }
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     # The same input gives the same file: no date, no random ids.
     with mpl.rc_context({"svg.hashsalt": "fairclust", "font.size": 9}):
-        for name, function in draw.items():
-            shown = [panel for panel in panels[name] if "missing" not in panel]
+        for name, (function, panels) in wanted.items():
+            shown = [panel for panel in panels if "missing" not in panel]
             if not shown:
                 continue
             figure = function(Figure, shown)
@@ -169,6 +192,47 @@ def _clusters(Figure: Any, panels: list[Drawn]) -> Any:
         groups_shown[1] + clusters_shown[1],
         loc="outside lower center",
         ncols=3,
+        frameon=False,
+    )
+    return figure
+
+
+_SHAPES = "osD^vP<>hX"
+_SHADES = (BLUE, GREEN, ORANGE, PURPLE, "#56B4E9", "#E69F00", "#8C8C8C", "#882255", "#44AA99", "#999933")
+_NEAR_ZERO = 0.1  # per cent; below it the axis is even
+_FASTEST = 1e-3  # seconds: less is not measured
+
+
+def _prices(Figure: Any, panels: list[Drawn]) -> Any:
+    """Cost above plain, in per cent, against processor seconds; one panel per data set, open where a goal is missed."""
+    n_columns = min(len(panels), 3)
+    figure, axes = _grid(Figure, -(-len(panels) // n_columns), n_columns, (3.6, 3.0))
+    names = list(dict.fromkeys(point["method"] for panel in panels for point in panel["points"]))
+    looks = {name: (_SHAPES[i % len(_SHAPES)], _SHADES[i % len(_SHADES)]) for i, name in enumerate(names)}
+    handles: dict[str, Any] = {}
+    for panel, ax in zip(panels, axes.flat[: len(panels)], strict=True):
+        for point in panel["points"]:
+            shape, shade = ("x", BLACK) if point["is_printed"] else looks[point["method"]]
+            face = shade if point["is_met"] or point["is_printed"] else "none"
+            where = max(point["seconds"], _FASTEST), point["above"]
+            edges = {} if shape in "x" else {"facecolors": face, "edgecolors": shade}
+            drawn = ax.scatter(*where, s=28, marker=shape, **(edges or {"c": shade}))
+            if point["is_met"] or point["is_printed"]:
+                handles.setdefault("printed" if point["is_printed"] else point["method"], drawn)
+        ax.set_xscale("log")
+        ax.set_yscale("symlog", linthresh=_NEAR_ZERO)
+        ax.axhline(0.0, color="#8C8C8C", linewidth=0.8)
+        ax.set_title(panel["data"])
+        ax.set_xlabel("processor seconds")
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("cost above plain, %")
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        loc="outside lower center",
+        ncols=min(4, len(handles) or 1),
         frameon=False,
     )
     return figure

@@ -56,19 +56,24 @@ def score(source: Source, objective: str, labels: IntArray) -> dict[str, Any]:
     """Objective as in the paper's tables, Σ KL, worst KL, balance, and how many clusters hold a point."""
     points = source.points
     table = metrics.composition(labels, points.groups)
-    if objective == "kmeans":
-        value = metrics.kmeans_objective(points.X, labels)
-    elif objective == "ncut":
-        value = metrics.ncut_objective(source.graph, labels)
-    else:  # the estimators' search: exact, unless a cluster is so large that only the best medoid near the median is
-        value = best_centers(points.X, labels, points.n_clusters, "kmedian").value
+    X = source.graph if objective == "ncut" else points.X
     return {
-        "objective": float(value),
+        "objective": objective_of(objective, X, labels, points.n_clusters),
         "fairness_error": float(table.fairness_errors.sum()),
         "worst_error": float(table.fairness_errors.max()),
         "balance": float(table.balances.min()),
         "n_clusters": len(table.sizes),
     }
+
+
+def objective_of(objective: str, X: Any, labels: IntArray, n_clusters: int) -> float:
+    """Clustering objective of hard labels; X is the graph for Ncut."""
+    if objective == "kmeans":
+        return float(metrics.kmeans_objective(X, labels))
+    if objective == "ncut":
+        return float(metrics.ncut_objective(X, labels))
+    # The estimators' search: exact, unless a cluster is so large that only the best medoid near the median is.
+    return float(best_centers(X, labels, n_clusters, "kmedian").value)
 
 
 def ours(source: Source, objective: str, weight: float, seed: int, n_init: int | str) -> Any:

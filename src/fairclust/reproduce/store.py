@@ -14,7 +14,12 @@ from .. import __version__
 from .._files import atomic
 
 _FORMAT = 2  # of the stored results; another number makes them all anew
-_NO_PART_IN_RESULTS = ("cli", "report", "plotting.py")  # these only show them
+_NO_PART_IN_RESULTS = (
+    "cli", "report", "plotting.py", "reproduce/drawing.py", "reproduce/writing.py", "reproduce/field/page.py",
+    "reproduce/field/parts.py", "reproduce/field/protocol.py",
+)  # fmt: skip
+"""These only show results, or say which are wanted."""
+_ONE_BY_ONE = "reproduce/field/methods/"  # kept with the results of the method: a new one leaves the others as they are
 
 
 @dataclass
@@ -75,11 +80,16 @@ def code_hash() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*")):
-        name = file.relative_to(package)
-        if file.suffix in (".py", ".cpp", ".hpp", ".so", ".pyd") and name.parts[0] not in _NO_PART_IN_RESULTS:
-            digest.update(f"{name.as_posix()} {file.stat().st_size}\n".encode())
+        name = file.relative_to(package).as_posix()
+        if file.suffix in (".py", ".cpp", ".hpp", ".so", ".pyd") and not _has_no_part(name):
+            digest.update(f"{name} {file.stat().st_size}\n".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _has_no_part(name: str) -> bool:
+    is_method = name.startswith(_ONE_BY_ONE) and not name.removeprefix(_ONE_BY_ONE).startswith("_")
+    return is_method or name.partition("/")[0] in _NO_PART_IN_RESULTS or name in _NO_PART_IN_RESULTS
 
 
 def _read(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .._files import atomic
 from ..errors import DataUnavailableError
 from . import methods
 from .data import Source, sources
 from .paper import CENSUS_ROWS, TABLES, Figure, Row, Table
 from .store import Store
+from .writing import in_rows, number
 
 Result = dict[str, Any]
 N_INIT: dict[str, Any] = {"kmeans": 10, "kmedian": 5, "ncut": "auto"}
@@ -348,7 +346,7 @@ def note(line: Line, table: Table) -> str:
         said.append(f"{table.rival} was not run at this size: its linear program takes many minutes")
     for name, result in line.rivals.items():
         if result["fairness_error"] > line.row.level * (1 + 1e-9):
-            said.append(f"{name} did not reach Σ KL ≤ {_number(line.row.level)}: its fairest result is shown")
+            said.append(f"{name} did not reach Σ KL ≤ {number(line.row.level)}: its fairest result is shown")
     return "; ".join(said)
 
 
@@ -356,7 +354,7 @@ def _against_paper(line: Line, table: Table) -> list[str]:
     said = []
     ours, printed = line.best, line.printed
     if ours["fairness_error"] > line.row.level:
-        said.append(f"no λ tried met Σ KL ≤ {_number(line.row.level)}: the fairest result is shown")
+        said.append(f"no λ tried met Σ KL ≤ {number(line.row.level)}: the fairest result is shown")
     gap = ours["objective"] / printed.objective - 1 if printed.objective > 0 else 0.0
     if line.is_short:
         said.append(
@@ -364,9 +362,9 @@ def _against_paper(line: Line, table: Table) -> list[str]:
         )
         if line.more is not None and line.wider is not None:
             said.append(
-                f"three times the starts give {_number(line.more['objective'])} at "
-                f"{_number(line.more['fairness_error'])}; at Σ KL ≤ {_number(_widest(line.row))}, which the paper's "
-                f"figure may be rounded from, {_number(line.wider['objective'])}"
+                f"three times the starts give {number(line.more['objective'])} at "
+                f"{number(line.more['fairness_error'])}; at Σ KL ≤ {number(_widest(line.row))}, which the paper's "
+                f"figure may be rounded from, {number(line.wider['objective'])}"
             )
     elif abs(gap) > _DIFFERS:
         said.append(f"ours is {-100 * gap:.0f} % below the paper")
@@ -389,7 +387,7 @@ def _algorithm_here(line: Line) -> str:
     ours = line.same_weight
     if ours is None:
         return text
-    text += f"; at the same λ ours ends at {_number(ours['objective'])} with {_number(ours['fairness_error'])}"
+    text += f"; at the same λ ours ends at {number(ours['objective'])} with {number(ours['fairness_error'])}"
     energies = [r["objective"] + weight * r["fairness_error"] for r in (ours, *line.bound)]
     if energies[0] < min(energies[1:]) * (1 - 1e-6):
         gain = 100 * (1 - energies[0] / min(energies[1:]))
@@ -402,11 +400,11 @@ def _algorithm_here(line: Line) -> str:
 
 def markdown(lines: list[Line], table: Table) -> str:
     """Write a table for people."""
-    head = (
-        "| data | λ | paper | paper's algorithm, here | **ours** | seeds | s | "
-        f"{table.rival}, paper | {table.rival}, here | s | other rivals, here |"
-    )
-    rows = [head, "|" + "---|" * (head.count("|") - 1)]
+    head = [
+        "data", "λ", "paper", "paper's algorithm, here", "**ours**", "seeds", "s",
+        f"{table.rival}, paper", f"{table.rival}, here", "s", "other rivals, here",
+    ]  # fmt: skip
+    rows = []
     notes = []
     for line in lines:
         text = note(line, table)
@@ -414,13 +412,13 @@ def markdown(lines: list[Line], table: Table) -> str:
         if text:
             notes.append(text)
             mark = f" [{len(notes)}]"
-        rows.append("| " + " | ".join(_cells(line, table, mark)) + " |")
+        rows.append(_cells(line, table, mark))
     listed = "\n".join(f"{i}. {text[0].upper()}{text[1:]}." for i, text in enumerate(notes, 1))
     return f"""## Table {table.number}: {table.title}
 
 Objective @ Σ KL (balance). Ours and the rivals' are the lowest objectives found at a Σ KL of at most the paper's.
 
-{chr(10).join(rows)}
+{in_rows(head, rows)}
 
 {listed}
 
@@ -463,17 +461,17 @@ def _cells(line: Line, table: Table, mark: str) -> list[str]:
 
 
 def _default_rows(lines: list[Line]) -> str:
-    rows = ["| data | with the goal | worst cluster | s | without fairness | costs |", "|---|---|---|---|---|---|"]
+    rows = []
     for line in lines:
         if line.default is None or line.plain is None:
             continue
         plain = line.plain["objective"]
         more = f"{100 * (line.default['objective'] / plain - 1):+.1f} %" if plain > 1e-9 else "–"
-        rows.append(
-            f"| {line.source.title} | {_result(line.default)} | {line.default['worst_error']:.4f} "
-            f"| {line.default['seconds']:.1f} | {_result(line.plain)} | {more} |"
-        )
-    return "\n".join(rows)
+        rows.append([
+            line.source.title, _result(line.default), f"{line.default['worst_error']:.4f}",
+            f"{line.default['seconds']:.1f}", _result(line.plain), more,
+        ])  # fmt: skip
+    return in_rows(["data", "with the goal", "worst cluster", "s", "without fairness", "costs"], rows)
 
 
 COLUMNS = (
@@ -518,22 +516,12 @@ def rows_for_csv(lines: list[Line], table: Table) -> list[dict[str, Any]]:
     return rows
 
 
-def write_csv(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write rows, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    with atomic(path) as temporary:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
-
-
 def _figure(figure: Figure) -> str:
-    return f"{_number(figure.objective)} @ {figure.fairness_error:g} ({figure.balance:.2f})"
+    return f"{number(figure.objective)} @ {figure.fairness_error:g} ({figure.balance:.2f})"
 
 
 def _result(result: Result) -> str:
-    return f"{_number(result['objective'])} @ {_number(result['fairness_error'])} ({result['balance']:.2f})"
+    return f"{number(result['objective'])} @ {number(result['fairness_error'])} ({result['balance']:.2f})"
 
 
 def _spread(results: list[Result]) -> str:
@@ -541,13 +529,5 @@ def _spread(results: list[Result]) -> str:
 
 
 def _range(values: list[float]) -> str:
-    low, high = _number(min(values)), _number(max(values))
+    low, high = number(min(values)), number(max(values))
     return low if low == high else f"{low}–{high}"
-
-
-def _number(value: float) -> str:
-    if value >= 1000:
-        return f"{value:.1f}" if value < 1e6 else f"{value:.0f}"
-    if value >= 100:
-        return f"{value:.2f}"
-    return f"{value:.4f}" if value >= 0.00005 else "0.0000"
