@@ -181,7 +181,12 @@ def test_optional_packages_are_not_imported_at_the_top_of_a_module():
                 assert not {name.split(".")[0] for name in names} & optional, f"{path.name}: line {node.lineno}"
 
 
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "faiss": "faiss-cpu", "vl_convert": "vl-convert-python"}
+DISTRIBUTIONS = {
+    "sklearn": "scikit-learn",
+    "k_means_constrained": "k-means-constrained",
+    "faiss": "faiss-cpu",
+    "vl_convert": "vl-convert-python",
+}
 
 
 def declared():
