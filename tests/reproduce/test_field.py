@@ -445,6 +445,22 @@ def test_a_method_and_a_protocol_of_ones_own_are_run_and_kept(tmp_path, monkeypa
     assert (again.n_computed, again.page.read_text(encoding="utf-8")) == (0, text)
 
 
+@pytest.mark.slow
+def test_rows_run_in_several_processes_come_out_the_same(tmp_path, monkeypatch):
+    files = own_field(tmp_path, monkeypatch)
+    told = []
+    one = reproduce("field", tmp_path / "one", quick=True, more=files)
+    two = reproduce("field", tmp_path / "two", quick=True, more=files, n_jobs=2, tell=told.append)
+    costs = [
+        [(row["method"], row["level"], row["cost"]) for row in json.loads(path.read_text(encoding="utf-8"))["results"]]
+        for path in (one.page.with_suffix(".json"), two.page.with_suffix(".json"))
+    ]
+    assert costs[0] == costs[1]
+    assert len(told) == two.n_computed >= one.n_computed == 5
+    again = reproduce("field", tmp_path / "two", quick=True, more=files, n_jobs=2)
+    assert (again.n_computed, again.n_reused) == (0, one.n_computed)
+
+
 def test_without_matplotlib_there_is_a_page(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert write_field(parts_of_all_kinds(), tmp_path, {}, quick=True)[0].is_file()
@@ -457,6 +473,7 @@ def test_without_matplotlib_there_is_a_page(tmp_path, monkeypatch):
     ("arguments", "says"),
     [
         (["field", "--add", "nowhere.py"], "nowhere.py is not a file that ends in .py"),
+        (["field", "--jobs", "-1"], "--jobs -1, but a whole number of at least 0"),
         (["table2", "--add", "own.py"], "--add own.py is for `fairclust reproduce field`, not for 'table2'"),
     ],
 )

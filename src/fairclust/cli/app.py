@@ -512,9 +512,10 @@ def reproduce(
         list[Path] | None,
         typer.Option("--add", help="field: a method (.py) or protocol (.toml) of your own. Repeatable."),
     ] = None,
+    jobs: Annotated[int, typer.Option(help="field: rows that are run at a time; 0: one for each core.")] = 0,
     debug: Debug = False,
 ) -> None:
     """The paper's tables and figures from real data, ours beside the paper's and the rivals'; or the whole field."""
     from .reproducing import run_reproduce
 
-    run_reproduce(what, out, data_dir, quick=quick, seeds=seeds, fresh=fresh, more=add or [])
+    run_reproduce(what, out, data_dir, quick=quick, seeds=seeds, fresh=fresh, more=add or [], jobs=jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import typer
@@ -13,7 +14,7 @@ from .summary import listed
 
 
 def run_reproduce(
-    what: str, out: Path, data_dir: Path | None, *, quick: bool, seeds: int, fresh: bool, more: list[Path]
+    what: str, out: Path, data_dir: Path | None, *, quick: bool, seeds: int, fresh: bool, more: list[Path], jobs: int
 ) -> None:
     """Run, telling each result as it comes; what is interrupted goes on where it stopped.
 
@@ -33,6 +34,8 @@ def run_reproduce(
         Whether to compute again what is there already.
     more : list of Path
         Methods and protocols of the user's own, for the field.
+    jobs : int
+        Rows of the field that are run at a time; 0: one for each core.
     """
     if what not in WHAT:
         raise InvalidInputError(f"{what!r} is not something to reproduce. Choose one of {listed(WHAT)}.")
@@ -42,12 +45,14 @@ def run_reproduce(
         raise InvalidInputError(f"--data-dir {data_dir} is not a directory.")
     if more and what != "field":
         raise InvalidInputError(f"--add {more[0]} is for `fairclust reproduce field`, not for {what!r}.")
+    if jobs < 0:
+        raise InvalidInputError(f"--jobs {jobs}, but a whole number of at least 0 is needed (0: one for each core).")
     if seeds < 1:
         raise InvalidInputError(f"--seeds {seeds}, but a whole number of at least 1 is needed.")
     try:
         outcome = reproduce(
             what, out, data_dir=data_dir, quick=quick, n_seeds=seeds, fresh=fresh, more=more,
-            tell=lambda line: note(line),
+            n_jobs=jobs or os.cpu_count() or 1, tell=lambda line: note(line),
         )  # fmt: skip
     except KeyboardInterrupt:
         note(f"Stopped. What is done is kept in {out}: the same command goes on from there.", style="red")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +64,7 @@ def reproduce(
     n_seeds: int = 3,
     fresh: bool = False,
     more: Sequence[Path] = (),
+    n_jobs: int = 1,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
     """Run the paper's experiments, or the field's, and write tables and figures.
@@ -85,6 +86,8 @@ def reproduce(
         Compute everything again.
     more : sequence of Path
         Methods (.py) and protocols (.toml) of your own for the field.
+    n_jobs : int, default=1
+        Rows of the field that are run at a time, each on one thread.
     tell : callable
         Called with a line about each result that is computed.
 
@@ -94,6 +97,7 @@ def reproduce(
     """
     checks.check_choice("what", what, WHAT)
     n_seeds = checks.check_count("n_seeds", n_seeds)
+    n_jobs = checks.check_count("n_jobs", n_jobs)
     began = time.perf_counter()
     folder = Path(out) / "quick" if quick else Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,7 +105,7 @@ def reproduce(
     place = None if data_dir is None else Path(data_dir)
     outcome = Outcome(folder / ("README.md" if what == "all" else f"{what}.md"))
     if what == "field":
-        _field(outcome, folder, store, place, quick=quick, more=more)
+        _field(outcome, folder, field_parts(store, place, quick=quick, more=more, n_jobs=n_jobs), quick=quick)
     parts = []
     for name in [name for name in TABLES if what in (name, "all")]:
         lines = tables.run_table(name, store, place, quick=quick, n_seeds=n_seeds)
@@ -134,13 +138,11 @@ def reproduce(
     return outcome
 
 
-def _field(
-    outcome: Outcome, folder: Path, store: Store, place: Path | None, *, quick: bool, more: Sequence[Path]
-) -> None:
+def _field(outcome: Outcome, folder: Path, run: Iterator[Part], *, quick: bool) -> None:
     """Run the field; the page is written after every protocol, so that there is something to read early."""
     parts: list[Part] = []
     drawn: list[Path] = []
-    for part in field_parts(store, place, quick=quick, more=more):
+    for part in run:
         parts.append(part)
         try:
             drawn += draw_field({f"field-{part.protocol.name}": panels(part)}, folder / "figures")
