@@ -130,6 +130,17 @@ def test_twenty_signals_at_random_times_leave_nothing_half_done(desk, command, n
     _check_cleared(desk, command)
 
 
+def test_ctrl_c_before_the_command_runs_is_told_too(monkeypatch, capsys):
+    import fairclust.cli.app
+    from fairclust.cli import main, screen
+
+    monkeypatch.setattr(screen, "_told_stop", [])
+    monkeypatch.setattr(fairclust.cli.app, "app", lambda **_: sys.exit(130))  # as typer ends then
+    with pytest.raises(SystemExit, match="130"):
+        main(["fit"])
+    assert "Stopped. Nothing was written." in capsys.readouterr().err
+
+
 # --- no room, no right ------------------------------------------------------------------------------------------------
 
 

@@ -216,6 +216,54 @@ def test_a_worker_killed_during_a_fit_changes_nothing(people, expected, client, 
         time.sleep(0.1)
 
 
+@pytest.mark.slow
+def test_all_workers_killed_during_a_fit_change_nothing(people, expected, monkeypatch):
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victims = list(client.run(os.getpid).values())
+        passes = on_pass(client, 5, lambda: [os.kill(pid, signal.SIGKILL) for pid in victims], monkeypatch)
+        X, groups = as_dask(*people)
+        found = model().fit(X, sensitive_features=groups)
+        assert len(passes) > 5
+        assert_same(found, expected)
+        assert not set(victims) & set(client.run(os.getpid).values())
+
+
+def _greedy(part):
+    """More than a worker may have."""
+    held = np.ones(int(1.5e8))
+    time.sleep(5)
+    return part + held[0]
+
+
+@pytest.mark.slow
+def test_a_worker_without_memory_is_one_sentence(people):
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, memory_limit="600MB", dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        X, groups = as_dask(*people)
+        with pytest.raises(FairclustError, match=r"most likely for lack of memory.* Make the partitions smaller"):
+            model().fit(X.map_blocks(_greedy, dtype=X.dtype), sensitive_features=groups)
+
+
+def _no_memory(part):
+    raise MemoryError("no room")
+
+
+def test_a_task_without_memory_is_one_sentence(people, client):
+    X, groups = as_dask(*people)
+    X = X.map_blocks(_no_memory, dtype=X.dtype, meta=np.zeros((0, 0), X.dtype))
+    with pytest.raises(FairclustError, match=r"ran out of memory.* Make the partitions smaller"):
+        model().fit(X, sensitive_features=groups)
+
+
+@pytest.mark.slow
 def test_a_lost_scheduler_is_one_sentence(people, monkeypatch, tmp_path):
     file = tmp_path / "scheduler.json"
     where = ["--scheduler-file", str(file)]
@@ -224,21 +272,21 @@ def test_a_lost_scheduler_is_one_sentence(people, monkeypatch, tmp_path):
     scheduler = subprocess.Popen(run, **quiet)
     worker = subprocess.Popen(
         [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--no-nanny", "--nthreads", "1", *where,
-         "--death-timeout", "20"],
+         "--death-timeout", "120"],
         **quiet,
     )  # fmt: skip
     try:
         with (
-            dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.comm.retry.count": 0}),
-            distributed.Client(scheduler_file=str(file), timeout=60) as client,
+            dask.config.set({"distributed.comm.timeouts.connect": "10s", "distributed.comm.retry.count": 0}),
+            distributed.Client(scheduler_file=str(file), timeout=120) as client,
         ):
-            client.wait_for_workers(1, timeout=60)
+            client.wait_for_workers(1, timeout=120)
             on_pass(client, 4, scheduler.kill, monkeypatch)
             X, groups = as_dask(*people)
             began = time.monotonic()
             with pytest.raises(FairclustError, match=r"the Dask cluster at .* was lost during the fit"):
                 model().fit(X, sensitive_features=groups)
-            assert time.monotonic() - began < 60
+            assert time.monotonic() - began < 120  # seconds, where the machine has time
     finally:
         for process in (scheduler, worker):
             process.kill()

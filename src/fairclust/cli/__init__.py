@@ -25,5 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
             sys.exit(1)
     from .app import app
+    from .screen import tell_if_stopped
 
-    app(args=None if arguments is None else list(arguments), prog_name="fairclust")
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="fairclust")
+    except SystemExit as end:
+        tell_if_stopped(end.code)
+        raise

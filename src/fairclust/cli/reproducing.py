@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import typer
-
 from ..errors import InvalidInputError
 from ..reproduce import WHAT, reproduce
-from .screen import note, say
+from .screen import note, say, stopped_exit
 from .summary import listed
 
 
@@ -54,9 +52,9 @@ def run_reproduce(
             what, out, data_dir=data_dir, quick=quick, n_seeds=seeds, fresh=fresh, more=more,
             n_jobs=jobs or os.cpu_count() or 1, tell=lambda line: note(line),
         )  # fmt: skip
-    except KeyboardInterrupt:
-        note(f"Stopped. What is done is kept in {out}: the same command goes on from there.", style="red")
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as stopped:
+        said = f"Stopped. What is done is kept in {out}: the same command goes on from there."
+        raise stopped_exit(stopped, said) from None
     for remark in outcome.remarks:
         note(f"Note: {remark}", style="yellow")
     say(f"Results: {outcome.page}", style="bold")

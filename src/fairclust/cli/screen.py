@@ -119,6 +119,7 @@ class _Terminated(KeyboardInterrupt):
 
 
 _asked_to_stop: list[type[BaseException]] = []
+_told_stop: list[bool] = []
 
 
 @contextmanager
@@ -149,6 +150,19 @@ def stop_if_asked() -> None:
         raise _asked_to_stop[-1]
 
 
+def stopped_exit(stopped: KeyboardInterrupt, said: str) -> typer.Exit:
+    """Say that the run was stopped; the exit code tells by what."""
+    note(said, style="red")
+    _told_stop.append(True)
+    return typer.Exit(143 if isinstance(stopped, _Terminated) else 130)
+
+
+def tell_if_stopped(code: Any) -> None:
+    """Say it where nobody has: typer ends silently when Ctrl-C comes before the command itself runs."""
+    if code == 130 and not _told_stop:
+        note("Stopped. Nothing was written.", style="red")
+
+
 def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Turn what a command raises into one sentence and an exit code; ``--debug`` adds the traceback."""
 
@@ -163,8 +177,7 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except KeyboardInterrupt as stopped:
-            note("Stopped. No file was left half written.", style="red")
-            raise typer.Exit(143 if isinstance(stopped, _Terminated) else 130) from None
+            raise stopped_exit(stopped, "Stopped. No file was left half written.") from None
         except Exception as error:
             if kwargs.get("debug"):
                 traceback.print_exc(file=sys.stderr)

@@ -234,7 +234,15 @@ class _LossTold:
             return
         lost = (OSError, CancelledError, TimeoutError)
         names = {one.__name__ for one in type(error).__mro__}
-        if isinstance(error, lost) or names & {"KilledWorker", "CommClosedError", "FutureCancelledError"}:
+        if isinstance(error, MemoryError) or "KilledWorker" in names:
+            why = (
+                "ran out of memory" if isinstance(error, MemoryError) else "were ended, most likely for lack of memory"
+            )
+            raise FairclustError(
+                f"Dask's workers {why}, again and again, over one partition. Make the partitions smaller (X.rechunk or "
+                "X.repartition), or give the workers more memory, and fit again."
+            ) from error
+        if isinstance(error, lost) or names & {"CommClosedError", "FutureCancelledError"}:
             where = getattr(getattr(self._client, "scheduler", None), "address", "?")
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise FairclustError(
