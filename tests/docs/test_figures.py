@@ -26,7 +26,7 @@ def test_what_001_means_is_what_the_table_says():
                 assert abs(error - allowed) <= abs(nearby - error) + 1e-12, f"{share} %: {cell}"
 
 
-@pytest.mark.parametrize("command", ["audit", "fit", "path"])
+@pytest.mark.parametrize("command", ["audit", "fit", "path", "choose"])
 def test_json_of_the_command_follows_its_schema(command, tmp_path):
     jsonschema = pytest.importorskip("jsonschema", reason="schemas need jsonschema, which the extra 'report' brings")
     testing = pytest.importorskip("typer.testing", reason="the commands need the extra 'cli'")
@@ -37,6 +37,7 @@ def test_json_of_the_command_follows_its_schema(command, tmp_path):
         "audit": ["--labels", "region"],
         "fit": ["-k", "3", "--missing", "drop", "--out", str(tmp_path / "labels.csv")],
         "path": ["-k", "3", "--missing", "drop"],
+        "choose": ["-k", "2,3", "--missing", "drop"],
     }
     done = testing.CliRunner().invoke(app, [command, customers, "--sensitive", "sex", "--json", *options[command]])
     assert done.exit_code == 0, done.output

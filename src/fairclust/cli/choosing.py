@@ -27,6 +27,7 @@ from .timing import Stages, peak_memory_mb
 
 DEFAULT_NUMBERS = "2..15"
 AUTO_NUMBERS = range(2, 13)  # what -k auto tries
+N_SUBSAMPLES = 4  # that stability is measured by
 _MOST_NUMBERS = 50
 
 
@@ -94,9 +95,10 @@ def study_people(people: People, method: Method, numbers: list[int], stages: Sta
         raise InvalidInputError(f"-k asks for {numbers[-1]} clusters, but there are {n_rows} rows. Ask for fewer.")
     parameters = replace(method, n_clusters=numbers[0]).parameters() | people.prepared.options
     model = find_estimator(method.objective)(**parameters)
+    n_steps = 2 * len(numbers) + N_SUBSAMPLES
     with (
         told_warnings(),
-        stages.stage("choose", "Clustering for every number of clusters", total=3 * len(numbers)) as stage,
+        stages.stage("choose", "Clustering for every number of clusters", total=n_steps) as stage,
         contextlib.redirect_stdout(Steps(stage)),
     ):
         return cluster_numbers(
@@ -105,6 +107,7 @@ def study_people(people: People, method: Method, numbers: list[int], stages: Sta
             numbers,
             sensitive_features=people.groups,
             sample_weight=people.weights,
+            n_subsamples=N_SUBSAMPLES,
             n_jobs=method.jobs,
             verbose=1,
         )

@@ -39,6 +39,8 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
     # Class-level requests: with metadata routing on, sensitive_features travels through a Pipeline by itself.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012 - scikit-learn reads a plain dict
 
+    moves_clusters = True  # whether fits end with moves of whole clusters; studies of many fits do without
+
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
@@ -69,7 +71,7 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         aim = self._aim(problem, population.attributes)
         with one_blas_thread():
             fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
-            fit = aim.relocated(problem, fit)
+            fit = aim.relocated(problem, fit) if self.moves_clusters else fit
             fit, self.polished_ = self._polish(problem, aim, fit)
             fit = aim.proved(problem, fit)
         self._store(problem, population.attributes, fit)
