@@ -329,6 +329,8 @@ class _Study:
         if init is not None:
             model.set_params(init=init)
             model.moves_clusters = False
+            if rows is not None:
+                model.set_params(polish=False)
         return self._fit(model, rows, groups=True)
 
     def stabilities(self, numbers: Sequence[int], n_subsamples: int) -> FloatArray:

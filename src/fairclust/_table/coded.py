@@ -150,6 +150,18 @@ class CodedRows:
         return np.repeat(values, np.concatenate((np.ones(self.n_numbers, int), self.n_categories)), axis=-1)
 
 
+def packed(rows: CodedRows) -> FloatArray:
+    """Numbers and codes side by side in one array: how rows travel in blocks. Codes are whole numbers below 2¹⁶."""
+    return np.concatenate((rows.numbers, rows.codes.astype(rows.dtype)), axis=1)
+
+
+def unpacked(X: FloatArray, like: CodedRows) -> CodedRows:
+    """Rows that were packed, of the kind of others."""
+    codes = X[:, like.n_numbers :].astype(code_type(like.n_categories))
+    numbers = np.ascontiguousarray(X[:, : like.n_numbers], dtype=like.dtype)
+    return replace(like, numbers=numbers, codes=np.ascontiguousarray(codes))
+
+
 def code_type(n_categories: IntArray) -> type[np.uint8] | type[np.uint16]:
     """One byte per code where that is enough."""
     return np.uint8 if max(n_categories, default=0) + N_SPECIAL <= 256 else np.uint16

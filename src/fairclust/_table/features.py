@@ -307,9 +307,9 @@ def learn_features(columns: Table, options: FeatureOptions, weights: FloatArray 
     if options.missing_values == "error":
         _refuse_gaps(columns)
     chosen = choose_categorical(columns, options.categorical_features)
-    wanted = _weights(columns, options.feature_weights)
+    wanted = column_weights(columns, options.feature_weights)
     # Without categories nor weights, numbers count as they are, as for an array.
-    is_scaled = bool(chosen.any()) or options.feature_weights is not None
+    is_scaled = _are_scaled(chosen, options)
     is_gower = options.distance == GOWER
     wanted = wanted / wanted.sum() if is_gower else wanted
     kinds: list[Number | Category] = []
@@ -325,6 +325,10 @@ def learn_features(columns: Table, options: FeatureOptions, weights: FloatArray 
     dtype = "float32" if single and all(single) else "float64"
     allows_gaps = options.missing_values != "error"
     return Features(columns.names, tuple(kinds), allows_gaps, dtype, columns.backend, options.distance)
+
+
+def _are_scaled(chosen: AnyArray, options: FeatureOptions) -> bool:
+    return bool(chosen.any()) or options.feature_weights is not None
 
 
 def choose_categorical(columns: Table, asked: Any) -> AnyArray:
@@ -366,7 +370,7 @@ def _place(columns: Table, value: Any, argument: str) -> int:
     raise InvalidInputError(f"{argument} holds {value!r}, but names of columns or places below {n} are needed.")
 
 
-def _weights(columns: Table, asked: Any) -> FloatArray:
+def column_weights(columns: Table, asked: Any) -> FloatArray:
     """How much each column counts."""
     n = len(columns.names)
     if asked is None:
@@ -403,28 +407,36 @@ def _learn_number(column: Column, wanted: float, is_scaled: bool, weights: Float
         return Number(name, 0.0, 0.0)
     values, w = values[is_there], None if weights is None else weights[is_there]
     mean = float(np.average(values, weights=w))
-    spread = float(np.sqrt(np.average((values - mean) ** 2, weights=w)))
-    # A spread that is rounding is none: a column of one value.
+    return scaled_number(name, wanted, mean, float(np.sqrt(np.average((values - mean) ** 2, weights=w))))
+
+
+def scaled_number(name: str, wanted: float, mean: float, spread: float) -> Number:
+    """A number that counts so much. A spread that is rounding is none: a column of one value."""
     return Number(name, mean, float(np.sqrt(wanted)) / spread if spread > 1e-12 * abs(mean) else 0.0)
 
 
 def _learn_category(column: Column, wanted: float, gaps_are_own: bool, weights: FloatArray | None) -> Category:
     name, (names, codes) = column.name, column.coded
     missing = codes < 0
+    w = None if weights is None else weights[~missing]
+    counts = np.bincount(codes[~missing], w, minlength=len(names)).astype(float)
+    n_gaps = float(missing.sum() if weights is None else weights[missing].sum())
+    return counted_category(name, wanted, names, counts, n_gaps if gaps_are_own and missing.any() else None)
+
+
+def counted_category(name: str, wanted: float, names: AnyArray, counts: FloatArray, own_gaps: float | None) -> Category:
+    """A category that counts so much; ``own_gaps`` is the weight of the gaps where they are a category (None: not)."""
     if len(names) > MOST_CATEGORIES:
         raise InvalidInputError(
             f"column {name!r} has {len(names)} different values, and at most {MOST_CATEGORIES} can be categories. "
             "Leave it out, if it is a name or number of each row."
         )
-    is_own = gaps_are_own and bool(missing.any())
-    w = None if weights is None else weights[~missing]
-    counts = np.bincount(codes[~missing], w, minlength=len(names)).astype(float)
-    if is_own:
+    if own_gaps is not None:
         names = np.array([*names.tolist(), _name_of_gaps(names)], dtype=object)
-        counts = np.append(counts, missing.sum() if weights is None else weights[missing].sum())
+        counts = np.append(counts, own_gaps)
     shares = counts / max(counts.sum(), np.finfo(float).tiny)
     variance = 1.0 - float((shares**2).sum()) if counts.sum() > 0 else 0.0
-    return Category(name, names, float(np.sqrt(wanted / variance)) if variance > 1e-12 else 0.0, is_own)
+    return Category(name, names, float(np.sqrt(wanted / variance)) if variance > 1e-12 else 0.0, own_gaps is not None)
 
 
 def _as_gower(category: Category, wanted: float) -> Category:
@@ -469,12 +481,16 @@ def _codes(column: Column, category: Category) -> IntArray:
 def _refuse_gaps(columns: Table) -> None:
     """Say how many cells are empty, and where."""
     found = {column.name: np.flatnonzero(column.missing) for column in columns if column.missing.any()}
-    if not found:
-        return
-    total = sum(map(len, found.values()))
-    shown = [f"{len(rows)} in {name!r} ({named_rows(rows)})" for name, rows in list(found.items())[:3]]
+    if found:
+        raise gaps_refused([(name, len(rows), named_rows(rows)) for name, rows in found.items()])
+
+
+def gaps_refused(found: Sequence[tuple[str, int, str]]) -> InvalidInputError:
+    """What to say of gaps that were not expected: column, how many, and where, if that is known."""
+    total = sum(count for _, count, _ in found)
+    shown = [f"{count} in {name!r}{f' ({rows})' if rows else ''}" for name, count, rows in found[:3]]
     more = f" and {len(found) - 3} more columns" if len(found) > 3 else ""
-    raise InvalidInputError(
+    return InvalidInputError(
         f"X has {total} missing values (NaN or empty): {', '.join(shown)}{more}. Use missing_values='observed' to "
         "count what is there, 'own' to make a category of its own of the gaps in categorical columns, or drop or "
         "fill them first."
@@ -497,6 +513,10 @@ def _native_codes(series: nw.Series[Any]) -> tuple[AnyArray, IntArray]:
         if series.implementation.is_polars():
             own = nw.from_native(series.cast(nw.Enum(names)).to_native().to_physical(), series_only=True)
             codes = own.cast(nw.Int32).fill_null(-1).to_numpy()
+        elif series.implementation.is_pyarrow():
+            own = series.to_native().dictionary_encode().combine_chunks()
+            names = own.dictionary.to_pylist()
+            codes = own.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
         else:
             code_of = {name: code for code, name in enumerate(names)}
             codes = np.array([-1 if name is None else code_of[str(name)] for name in series.to_list()], dtype=np.int32)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _checks as checks
 from .._objectives import Objective
-from ..scaling import BlockData, StreamedKMeans
+from ..scaling import BlockData, StreamedKMeans, StreamedTable
 from ._docs import shared_docs
 from ._tables import TableClusterer
 
@@ -120,4 +120,5 @@ class FairKMeans(TableClusterer):
         super().__init__(locals())
 
     def _streamed_objective(self, data: BlockData) -> Objective:
-        return StreamedKMeans(data)
+        self._features = None if data.learned is None else data.learned.features
+        return StreamedKMeans(data) if data.learned is None else StreamedTable(data)

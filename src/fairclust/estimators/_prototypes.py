@@ -22,6 +22,7 @@ from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep
 from .._sweep.question import DataSweep
 from .._sweep.seeding import starting_centers
+from .._table.features import FeatureOptions
 from .._table.sensitive import apart
 from .._typing import FloatArray
 from ..errors import InvalidInputError
@@ -41,6 +42,10 @@ class PrototypeClusterer(FairClusterer):
 
     def _streamed_objective(self, data: BlockData) -> Objective:
         raise NotImplementedError
+
+    def _table_options(self) -> FeatureOptions | None:
+        """How the columns of a table in blocks are to count; None: blocks hold numbers."""
+        return None
 
     def _check_streamed(self) -> None:
         """Refuse what cannot be done block by block: exact counts, as single rows would have to be moved."""
@@ -119,11 +124,11 @@ class PrototypeClusterer(FairClusterer):
         """The same for data in blocks, which are never in memory as a whole."""
         self._check_streamed()
         self._sensitive_columns = ()
-        data = open_blocks(blocks, sensitive_features, sample_weight, checks.resolve_threads(self.n_jobs))
+        threads = checks.resolve_threads(self.n_jobs)
+        data = open_blocks(blocks, sensitive_features, sample_weight, threads, self._table_options())
         n_clusters, n_starts = checks.check_n_clusters(self.n_clusters, data.n_samples), self._n_starts()
         # Everyone of a profile is alike, so one of each stands for all, with their weight.
-        counts = data.profile_masses if sample_weight is None else None
-        population = self._population(data.profiles, len(data.cells), data.profile_masses, counts)
+        population = self._population(data.profiles, len(data.cells), data.profile_masses, data.profile_counts)
         data = data.with_cells(population.cells)
         sweep = StreamedSweep(data, n_clusters, blocks.labels_to)
         n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(data.n_samples, n_starts) else n_starts

@@ -16,7 +16,7 @@ from .._table.features import Features
 from ..errors import InvalidInputError
 
 # scikit-learn's own (set_fit_request sets it again), and comparisons, which are accounts of a model, not parts of it.
-_LEFT_BEHIND = {"_metadata_request", "plain_", "moves_"}
+_LEFT_BEHIND = {"_metadata_request", "plain_", "moves_", "moves_clusters"}
 _SHAPES = {
     "labels_": ("n_samples",),
     "cluster_centers_": ("n_clusters", "n_coordinates"),

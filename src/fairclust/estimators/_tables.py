@@ -59,7 +59,7 @@ class TableClusterer(PredictingClusterer):
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
         """Rows of a fit, whatever X is, and their weights."""
-        options = FeatureOptions(self.categorical_features, self.missing_values, self.feature_weights)
+        options = self._table_options()
         self._features = None
         if sparse.issparse(X):
             if options.are_given:
@@ -146,10 +146,5 @@ class TableClusterer(PredictingClusterer):
             return np.sqrt(CodedKMeansObjective(rows).costs(self.cluster_centers_, n_threads=threads))
         return super()._distances(rows.matrix if isinstance(rows, SparseRows) else rows)
 
-    def _check_streamed(self) -> None:
-        super()._check_streamed()
-        if FeatureOptions(self.categorical_features, self.missing_values, self.feature_weights).are_given:
-            raise InvalidInputError(
-                "categorical_features, missing_values and feature_weights need X in memory. Pass a data frame, for "
-                "example of a sample of the rows, or leave them at their defaults and pass numbers."
-            )
+    def _table_options(self) -> FeatureOptions:
+        return FeatureOptions(self.categorical_features, self.missing_values, self.feature_weights)

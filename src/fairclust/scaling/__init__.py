@@ -6,7 +6,7 @@ Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinar
 from ._dask import DaskParquet
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
 from .memory import fits_in_memory
-from .objectives import StreamedKMeans, StreamedKMedian
+from .objectives import StreamedKMeans, StreamedKMedian, StreamedTable
 from .sources import as_blocks, open_blocks, streamed_starts
 from .sweep import BlockData, StreamedSweep
 
@@ -20,6 +20,7 @@ __all__ = [
     "StreamedKMeans",
     "StreamedKMedian",
     "StreamedSweep",
+    "StreamedTable",
     "as_blocks",
     "fits_in_memory",
     "open_blocks",

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from .._people.columns import Columns, as_columns, read_columns, to_column
+from .._table.coded import packed
+from .._table.features import read_table
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks
+from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks, Reading
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, Work
 from .work import BlockCells, KeptCosts, encode, stacked
@@ -46,7 +48,17 @@ class DaskBlocks(Blocks):
             )
         self.feature_names = [str(name) for name in X.columns] if self._is_frame else None
 
-    def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
+    def has_words(self, sensitive_features: Any, sample_weight: Any) -> bool:
+        """Whether a column of the data frame that is a feature holds words."""
+        if not self._is_frame:
+            return False
+        others = [name for name in (sensitive_features, sample_weight) if isinstance(name, str)]
+        kinds = {name: getattr(kind, "kind", "O") for name, kind in self._X.dtypes.items() if name not in others}
+        return any(kind not in "iuf" for kind in kinds.values())
+
+    def runner(
+        self, sensitive_features: Any, sample_weight: Any, n_threads: int, reading: Reading | None = None
+    ) -> Runner:
         """Tasks on the active client; without one, on Dask's own scheduler in this process."""
         dask = _require_dask()
         X, columns = self._X, []
@@ -63,7 +75,7 @@ class DaskBlocks(Blocks):
         sizes = None if self._is_frame or np.isnan(X.shape[0]) else X.chunks[0]
         aligned = [_aligned(name, column, len(parts), sizes) for name, column in columns]
         prepare = dask.delayed(_prepared)
-        return DaskRunner([prepare(part, *own) for part, *own in zip(parts, *aligned, strict=True)])
+        return DaskRunner([prepare(part, *own, reading) for part, *own in zip(parts, *aligned, strict=True)])
 
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """Partitions are not read here."""
@@ -99,9 +111,15 @@ def _has_room(n_bytes: int) -> bool:
     return bool(worker.monitor.get_process_memory() + n_bytes <= SHARE * worker.memory_manager.memory_limit)
 
 
-def _prepared(X: Any, values: Any, weights: Any) -> PreparedBlock:
-    rows = np.asarray(X)
-    rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+def _prepared(X: Any, values: Any, weights: Any, reading: Reading | None = None) -> ArrayBlock:
+    if reading is not None and reading.features is None:
+        return ArrayBlock(X, None, None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1))
+    if reading is None:
+        rows = np.asarray(X)
+        rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+    else:
+        assert reading.features is not None
+        rows = packed(reading.features.encode(read_table(X)))
     table = None if values is None else as_columns(values, "sensitive_features")
     counts = {
         "sensitive_features": len(rows) if table is None else table.n_rows,
@@ -277,10 +295,22 @@ class DaskParquet(ParquetBlocks):
     True
     """
 
-    def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
+    def runner(
+        self, sensitive_features: Any, sample_weight: Any, n_threads: int, reading: Reading | None = None
+    ) -> Runner:
         """One task per row group; the rows stay with the workers."""
-        load = _require_dask().delayed(_loaded)
-        return DaskRunner([load(block) for block in self.open(sensitive_features, sample_weight)])
+        delayed = _require_dask().delayed
+        if reading is None:
+            blocks = self.open(sensitive_features, sample_weight)
+        else:
+            blocks = reading.of(self.open_tables(sensitive_features, sample_weight))
+        load = delayed(_as_it_is if reading is not None and reading.features is None else _loaded)
+        return DaskRunner([load(block) for block in blocks])
+
+
+def _as_it_is(block: Block) -> Block:
+    """A row group that is read where it is asked for."""
+    return block
 
 
 def _loaded(block: Block) -> PreparedBlock:

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import narwhals as nw
 import numpy as np
 
 from .. import _checks as checks
 from .._people.columns import Columns, read_columns
+from .._table.coded import packed
+from .._table.features import Features, has_words, is_table, read_table
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from .runners import Runner, Threads
@@ -28,9 +31,12 @@ BLOCK_ROWS = 1 << 17  # rows: 13 MB of float32 with 25 features
 
 
 class Panel(NamedTuple):
-    """Some rows of a block: features, groups as the user wrote them (None: not asked for, or none), weights."""
+    """Some rows of a block: features, groups as the user wrote them (None: not asked for, or none), weights.
 
-    X: AnyArray
+    Features are numbers; where a table was asked for, a data frame or an array as it came.
+    """
+
+    X: Any
     values: Columns | None
     weights: FloatArray | None
 
@@ -49,9 +55,9 @@ class Block(Protocol):
 
 @dataclass
 class ArrayBlock:
-    """Rows held in memory, or in a memory map."""
+    """Rows held in memory, or in a memory map: an array, or a data frame."""
 
-    X: AnyArray
+    X: Any
     values: Columns | None = None
     weights: AnyArray | None = None
     codes: IntArray | None = None
@@ -63,14 +69,52 @@ class ArrayBlock:
         for first in range(0, len(self.X), PANEL):
             rows = slice(first, min(first + PANEL, len(self.X)))
             yield Panel(
-                self.X[rows],
+                self.X[rows] if isinstance(self.X, np.ndarray) else nw.from_native(self.X)[rows].to_native(),
                 _part(self.values, rows) if with_groups and self.values is not None else None,
                 None if self.weights is None else np.asarray(self.weights[rows], dtype=np.float64),
             )
 
 
+@dataclass
+class CodedBlock:
+    """A block of a table whose rows are read as numbers and codes, side by side in one array."""
+
+    table: Block
+    features: Features
+    codes: IntArray | None = None
+    plans: dict[Any, Any] | None = field(default=None, repr=False)
+    kept: KeptCosts | None = field(default=None, repr=False)
+
+    def panels(self, *, with_groups: bool = False) -> Iterator[Panel]:
+        """Each panel of the table, encoded."""
+        for panel in self.table.panels(with_groups=with_groups):
+            yield panel._replace(X=packed(self.features.encode(read_table(panel.X))))
+
+
+@dataclass(frozen=True)
+class CodedBlocks:
+    """Blocks of a table, encoded."""
+
+    tables: Iterable[Block]
+    features: Features
+
+    def __iter__(self) -> Iterator[Block]:
+        return (CodedBlock(block, self.features) for block in self.tables)
+
+
 def _part(table: Columns, rows: slice) -> Columns:
     return replace(table, columns=tuple(column[rows] for column in table.columns))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table in blocks is read: encoded by features, or as it is, where these are still to be learnt."""
+
+    features: Features | None = None
+
+    def of(self, tables: Iterable[Block]) -> Iterable[Block]:
+        """The blocks, read so."""
+        return tables if self.features is None else CodedBlocks(tables, self.features)
 
 
 class Blocks(ABC):
@@ -98,9 +142,21 @@ class Blocks(ABC):
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """Blocks with the groups and weights that the user named, to be gone through many times in one order."""
 
-    def runner(self, sensitive_features: Any, sample_weight: Any, n_threads: int) -> Runner:
+    def has_words(self, sensitive_features: Any, sample_weight: Any) -> bool:
+        """Whether any feature is words: then the rows are those of a table."""
+        return False
+
+    def open_tables(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
+        """The same blocks with data frames, or arrays with gaps, instead of numbers."""
+        return self.open(sensitive_features, sample_weight)
+
+    def runner(
+        self, sensitive_features: Any, sample_weight: Any, n_threads: int, reading: Reading | None = None
+    ) -> Runner:
         """Who works on the blocks: threads of this process."""
-        return Threads(self.open(sensitive_features, sample_weight), n_threads)
+        if reading is None:
+            return Threads(self.open(sensitive_features, sample_weight), n_threads)
+        return Threads(reading.of(self.open_tables(sensitive_features, sample_weight)), n_threads)
 
 
 @dataclass
@@ -110,6 +166,7 @@ class _Joined:
     parts: Callable[[], Iterable[Any]]
     values: Columns | None
     weights: AnyArray | None
+    keeps_frames: bool = False
 
     def __iter__(self) -> Iterator[Block]:
         first = 0
@@ -117,7 +174,7 @@ class _Joined:
             X, values, weights = part if isinstance(part, tuple) else (part, None, None)
             if np.ndim(X) != 2:
                 raise InvalidInputError(f"a block has shape {np.shape(X)}, but (n_rows, n_features) is needed.")
-            X = X if isinstance(X, np.ndarray) else np.asarray(X)
+            X = X if isinstance(X, np.ndarray) or (self.keeps_frames and is_table(X)) else np.asarray(X)
             rows = slice(first, first + len(X))
             first += len(X)
             if self.values is not None:
@@ -173,8 +230,20 @@ class ArrayBlocks(Blocks):
         self._blocks = blocks
         self.labels_to = as_output(labels_to)
 
+    def has_words(self, sensitive_features: Any, sample_weight: Any) -> bool:
+        """Whether the first block is a data frame with words."""
+        first = next(iter(self._blocks() if callable(self._blocks) else self._blocks), None)
+        return has_words(first[0] if isinstance(first, tuple) and first else first)
+
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """The blocks; groups and weights given as columns of all rows win over those of the blocks."""
+        return self._joined(sensitive_features, sample_weight)
+
+    def open_tables(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
+        """The same, data frames as they are."""
+        return replace(self._joined(sensitive_features, sample_weight), keeps_frames=True)
+
+    def _joined(self, sensitive_features: Any, sample_weight: Any) -> _Joined:
         blocks = self._blocks
         parts = blocks if callable(blocks) else lambda: blocks
         columns = (
@@ -261,7 +330,8 @@ class ParquetBlocks(Blocks):
     path : path or sequence of paths
         A file, a directory (its ``*.parquet`` files, sorted by name) or a list of files.
     columns : sequence of str or None
-        Features. None: every numeric column that is neither the sensitive one nor the weights.
+        Features. None: every numeric column that is neither the sensitive one nor the weights. Columns of words that
+        are named here are categories, as in a data frame.
     dtype : {"float32", "float64"} or None
         What the features are read as. None: float32 where all of them are, else float64.
     labels_to : path or None
@@ -309,8 +379,30 @@ class ParquetBlocks(Blocks):
         self._dtype = dtype
         self._offset, self._scale = offset, scale
 
+    def has_words(self, sensitive_features: Any, sample_weight: Any) -> bool:
+        """Whether a column that is named as a feature holds words."""
+        require_pyarrow()
+        if self._columns is None:
+            return False
+        with opened(self.files[0]) as parquet:
+            schema = parquet.schema_arrow
+        named = [schema.field(name).type for name in self._columns if name in schema.names]
+        return any(not _is_number(kind) and _is_words(kind) for kind in named)
+
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """One block per row group."""
+        return self._row_groups(sensitive_features, sample_weight, is_table=False)
+
+    def open_tables(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
+        """The same, with columns as they are."""
+        if self._offset is not None or self._scale is not None:
+            raise InvalidInputError(
+                "offset and scale are for numbers, but X has words, gaps or feature_weights: columns are then scaled "
+                "by themselves. Leave offset and scale out."
+            )
+        return self._row_groups(sensitive_features, sample_weight, is_table=True)
+
+    def _row_groups(self, sensitive_features: Any, sample_weight: Any, *, is_table: bool) -> list[Block]:
         require_pyarrow()
         sensitive = _names("sensitive_features", sensitive_features)
         weight = _names("sample_weight", sample_weight)
@@ -318,11 +410,21 @@ class ParquetBlocks(Blocks):
         for file in self.files:
             with opened(file) as parquet:
                 schema = parquet.schema_arrow
-                columns = self._features(schema, sensitive, weight, file)
+                columns = self._features(schema, sensitive, weight, file, is_table)
                 sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
             dtype = np.dtype(self._dtype) if self._dtype is not None else _common_type(schema, columns)
             blocks += [
-                RowGroup(file, i, columns, sensitive, weight[0] if weight else None, dtype, self._offset, self._scale)
+                RowGroup(
+                    file,
+                    i,
+                    columns,
+                    sensitive,
+                    weight[0] if weight else None,
+                    dtype,
+                    self._offset,
+                    self._scale,
+                    is_table,
+                )
                 for i, size in enumerate(sizes)
                 if size
             ]
@@ -330,7 +432,9 @@ class ParquetBlocks(Blocks):
             raise InvalidInputError(f"{self.files[0]} has no rows. Give a file with data.")
         return blocks
 
-    def _features(self, schema: Any, sensitive: Sequence[str], weight: Sequence[str], file: Path) -> tuple[str, ...]:
+    def _features(
+        self, schema: Any, sensitive: Sequence[str], weight: Sequence[str], file: Path, is_table: bool
+    ) -> tuple[str, ...]:
         other = dict.fromkeys(sensitive, "sensitive_features") | dict.fromkeys(weight, "sample_weight")
         for name, argument in other.items():
             if name not in schema.names:
@@ -342,7 +446,8 @@ class ParquetBlocks(Blocks):
         for name in columns:
             if name not in schema.names:
                 raise InvalidInputError(f"column {name!r} (columns) is not in {file.name}: {_some(schema.names)}.")
-            if not _is_number(schema.field(name).type):
+            kind = schema.field(name).type
+            if not _is_number(kind) and not (is_table and _is_words(kind)):
                 raise InvalidInputError(f"column {name!r} of {file.name} holds {schema.field(name).type}, not numbers.")
         if not columns:
             raise InvalidInputError(f"{file.name} has no numeric column to cluster by: {_some(schema.names)}.")
@@ -364,6 +469,7 @@ class RowGroup:
     dtype: np.dtype[Any]
     offset: FloatArray | None = None
     scale: FloatArray | None = None
+    is_table: bool = False  # columns as they are, not numbers
     codes: IntArray | None = field(default=None, repr=False)
     plans: dict[Any, Any] | None = field(default=None, repr=False)
     kept: KeptCosts | None = field(default=None, repr=False)
@@ -377,7 +483,9 @@ class RowGroup:
         with opened(self.file) as parquet:
             for batch in _batches(parquet, self.index, names, self.file):
                 yield Panel(
-                    self._matrix(batch, kind),
+                    arrow.table({name: batch.column(name) for name in self.columns})
+                    if self.is_table
+                    else self._matrix(batch, kind),
                     self._groups(batch) if with_groups and self.sensitive else None,
                     None if self.weight is None else self._column(batch, self.weight).to_numpy().astype(float),
                 )
@@ -469,6 +577,12 @@ def _parquet_files(path: Any) -> list[Path]:
 def _is_number(kind: Any) -> bool:
     types = require_pyarrow("pyarrow.types")
     return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+
+
+def _is_words(kind: Any) -> bool:
+    types = require_pyarrow("pyarrow.types")
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")
 
 
 def _common_type(schema: Any, columns: Sequence[str]) -> np.dtype[Any]:

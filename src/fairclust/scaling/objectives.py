@@ -7,9 +7,11 @@ from operator import add
 
 import numpy as np
 
-from .._objectives import KMeansObjective, Objective, centers
+from .._objectives import CodedKMeansObjective, KMeansObjective, Objective, centers
+from .._objectives.coded_seeds import row_centers
 from .._objectives.kmedian import Effort, KMedianObjective, Medoids, PricedCenters, weiszfeld
 from .._sweep.question import Answer, State
+from .._table.coded import unpacked
 from .._typing import FloatArray, IntArray
 from .sweep import BlockData, RuledLabels, Sample, StreamedSweep
 from .work import CandidateJob, Costs, MedianJob, NearJob, candidate_sums, median_tables, near_rows
@@ -70,6 +72,57 @@ class StreamedKMeans(Objective):
     def farthest(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels, count: int) -> IntArray:
         """Not asked for: see :meth:`parameters`."""
         raise AssertionError("labels that are a rule cannot be changed point by point")
+
+
+class StreamedTable(StreamedKMeans):
+    """K-means over blocks of a table; in memory, see :class:`fairclust._objectives.CodedKMeansObjective`."""
+
+    def __init__(self, data: BlockData) -> None:
+        super().__init__(data)
+        assert data.learned is not None
+        self._learned = data.learned
+        self.can_lead = not self._learned.empty.has_gaps
+
+    def parameters(self, sweep: StreamedSweep, labels: RuledLabels, sizes: FloatArray) -> FloatArray:
+        """Means of what is there. An empty cluster's centre moves to a row that its own serves badly."""
+        means = self._as_centers(self._learned.empty.means(labels.sums))
+        empty = np.flatnonzero(sizes <= 0)
+        if len(empty):
+            remote = unpacked(sweep.farthest(labels, len(empty)), self._learned.empty)
+            means[empty[: len(remote)]] = row_centers(remote, self._learned.middle)
+        return means
+
+    def soft_parameters(self, sweep: StreamedSweep, state: State, sizes: FloatArray) -> FloatArray:
+        """Means weighted by the soft assignments; a pass."""
+        return self._as_centers(self._learned.empty.means(sweep.soft_sums(state)))
+
+    def fill(self, sweep: StreamedSweep, parameters: FloatArray, labels: RuledLabels | None = None) -> float:
+        """Set the centres; return what the labels cost there: nothing has to be read for that."""
+        like = self._learned.empty
+        sweep.costs = Costs(centers.SQUARED_EUCLIDEAN, parameters, sweep.n_cells, like)
+        if labels is None:
+            return 0.0
+        # As for numbers, but each feature counts the rows that have it.
+        means, weight = like.means(labels.sums), like.by_coordinate(like.observed(labels.sums))
+        there, here = (
+            float((weight * (at.astype(float) - means) ** 2).sum()) for at in (labels.job.costs.centers, parameters)
+        )
+        return labels.cost - there + here
+
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Moving c_k to the mean saves n_k ‖Δc_k‖²; with gaps less, so the value is an upper bound there."""
+        return answer.cost if self._learned.empty.has_gaps else super().soft_value(answer, old, new)
+
+    def sampled(self, rows: Sample) -> CodedKMeansObjective:  # type: ignore[override]
+        """K-means on the rows of a sample that the sweep has taken."""
+        return CodedKMeansObjective(unpacked(rows.X, self._learned.empty), rows.weights)
+
+    def movement(self, old: FloatArray, new: FloatArray) -> float:
+        """Σ_k ‖Δc_k‖² over the mean variance of the coordinates, as scikit-learn measures it."""
+        return centers.movement(old, new, self._learned.variance)
+
+    def _as_centers(self, means: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(means, dtype=self._learned.empty.dtype)
 
 
 class StreamedKMedian(Objective):

@@ -7,13 +7,19 @@ from typing import Any
 import numpy as np
 
 from .. import _checks as checks
+from .._objectives.coded_seeds import coded_starts
 from .._sweep.sampling import coarsened
 from .._sweep.seeding import Init, sampled_rows, starting_centers
+from .._table.coded import unpacked
+from .._table.features import FeatureOptions
+from .._table.summaries import learn_from
 from .._typing import FloatArray
+from ..errors import InvalidInputError
 from ._dask import DaskBlocks, is_dask
-from .blocks import Blocks, MemmapBlocks
+from .blocks import Blocks, MemmapBlocks, Reading
 from .memory import fits_in_memory
 from .sweep import BlockData, StreamedSweep, describe_blocks
+from .work import summaries
 
 
 def as_blocks(X: Any, n_clusters: int = 1) -> Any:
@@ -33,8 +39,10 @@ def as_blocks(X: Any, n_clusters: int = 1) -> Any:
     return None if fits else MemmapBlocks(X)
 
 
-def open_blocks(X: Blocks, sensitive_features: Any, sample_weight: Any, n_threads: int) -> BlockData:
-    """Make the first pass over the data.
+def open_blocks(
+    X: Blocks, sensitive_features: Any, sample_weight: Any, n_threads: int, options: FeatureOptions | None = None
+) -> BlockData:
+    """Make the first pass over the data; of a table, another one before, which learns how its columns count.
 
     Parameters
     ----------
@@ -43,8 +51,18 @@ def open_blocks(X: Blocks, sensitive_features: Any, sample_weight: Any, n_thread
         As the source wants them: columns, or names of columns.
     n_threads : int
         Threads that compute.
+    options : FeatureOptions or None
+        How the columns of a table are to count. None: X is numbers.
     """
-    return describe_blocks(X.runner(sensitive_features, sample_weight, n_threads), n_threads)
+    columns = (sensitive_features, sample_weight)
+    if options is None or not (options.are_given or X.has_words(*columns)):
+        return describe_blocks(X.runner(*columns, n_threads), n_threads)
+    raw = X.runner(*columns, n_threads, Reading())
+    parts = [part for found in raw.run(summaries, options) for part in found]
+    if not parts:
+        raise InvalidInputError("X has no rows. Give at least one block with data.")
+    learned = learn_from(parts, options)
+    return describe_blocks(X.runner(*columns, n_threads, Reading(learned.features)), n_threads, learned)
 
 
 def streamed_starts(
@@ -68,5 +86,12 @@ def streamed_starts(
     few, weights = sample.rows, sample.row_weights
     if weights is not None:
         few, weights = few[weights > 0], weights[weights > 0]
+    if data.learned is not None:
+        rows_ = unpacked(few, data.learned.empty)
+        checks.check_distinct_rows(rows_, n_clusters)
+        if not isinstance(init, str):
+            given = np.asarray(init) if not callable(init) else np.empty(0)
+            return [checks.check_centers(given, n_clusters, rows_.shape[1]).astype(rows_.dtype)]
+        return coded_starts(rows_, n_clusters, init, random_state, weights, n_starts, data.n_threads)
     checks.check_distinct_rows(few, n_clusters)
     return starting_centers(few, n_clusters, init, random_state, weights, n_starts)

@@ -22,6 +22,7 @@ from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep, by_cell, laplacian
 from .._sweep.question import Answer, Candidates, HardAnswer, State
 from .._sweep.sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
+from .._table.summaries import Learned
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from .labels import write_labels
@@ -69,6 +70,7 @@ class BlockData:
     cells: IntArray
     n_cells: int
     n_threads: int = 1
+    learned: Learned | None = None  # how the columns of a table count
     _samples: dict[int, Sample] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -102,6 +104,14 @@ class BlockData:
         for part, place in zip(self.parts, self.places, strict=True):
             np.add.at(masses, place, part.masses[: len(place)])
         return masses
+
+    @cached_property
+    def profile_counts(self) -> FloatArray:
+        """Rows of each profile."""
+        counts = np.zeros(len(self.cells))
+        for part, place in zip(self.parts, self.places, strict=True):
+            np.add.at(counts, place, part.counts[: len(place)])
+        return counts
 
     @property
     def is_weighted(self) -> bool:
@@ -155,8 +165,9 @@ class BlockData:
     def with_cells(self, cells: Cells) -> BlockData:
         """The same data, with the cell of each profile."""
         return BlockData(
-            self.runner, self.parts, self.profiles, self.places, cells.codes, cells.n_cells, self.n_threads
-        )
+            self.runner, self.parts, self.profiles, self.places, cells.codes, cells.n_cells, self.n_threads,
+            self.learned,
+        )  # fmt: skip
 
     def sample(self, step: int, n_clusters: int, rows: IntArray | None = None) -> Sample:
         """One row in ``step`` of each cell (0: none), and some rows by number; one pass, kept for the next call."""
@@ -211,14 +222,14 @@ class Sample:
         )
 
 
-def describe_blocks(runner: Runner, n_threads: int) -> BlockData:
+def describe_blocks(runner: Runner, n_threads: int, learned: Learned | None = None) -> BlockData:
     """Make the first pass over the blocks."""
-    parts = list(runner.run(describe, None))
+    parts = list(runner.run(describe, learned is not None))
     if not parts or not sum(part.n_rows for part in parts):
         raise InvalidInputError("X has no rows. Give at least one block with data.")
     runner.keep_codes([part.codes for part in parts])
     _check_alike(parts)
-    return _with_all_profiles(runner, parts, n_threads)
+    return replace(_with_all_profiles(runner, parts, n_threads), learned=learned)
 
 
 def _with_all_profiles(runner: Runner, parts: Sequence[Description], n_threads: int) -> BlockData:

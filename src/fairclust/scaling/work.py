@@ -19,8 +19,12 @@ from scipy.spatial.distance import cdist
 
 from .._core import kernels
 from .._objectives.centers import SQUARED_EUCLIDEAN
+from .._objectives.coded import CodedKMeansObjective
 from .._people.columns import Columns, factorize, find_missing
 from .._sweep.layout import TILE, Layout, build_layout, every_nth_of_each
+from .._table.coded import CodedRows, unpacked
+from .._table.features import FeatureOptions, read_table
+from .._table.summaries import ColumnSummary, summarize
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from .blocks import Block
@@ -81,8 +85,13 @@ def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
     return with_none, codes
 
 
-def describe(block: Block, table: IntArray | None, job: None) -> Description:
-    """Count the rows and groups, and measure the features."""
+def summaries(block: Block, table: IntArray | None, job: FeatureOptions) -> list[tuple[ColumnSummary, ...]]:
+    """What a block of a table tells of its columns; an empty block tells nothing."""
+    return [summarize(read_table(panel.X), job, panel.weights) for panel in block.panels() if len(panel.X)]
+
+
+def describe(block: Block, table: IntArray | None, job: bool) -> Description:
+    """Count the rows and groups, and measure the features. Of a table (``job``), gaps are no matter."""
     found: list[tuple[Columns | None, IntArray]] = []
     weights, n_rows, bad = [], 0, None
     dtype: np.dtype[Any] = np.dtype(np.float32)
@@ -95,7 +104,7 @@ def describe(block: Block, table: IntArray | None, job: None) -> Description:
         n_features = X.shape[1]
         dtype = dtype if X.dtype == np.float32 else np.dtype(np.float64)
         finite = np.isfinite(X).all(axis=1)
-        if bad is None and not finite.all():
+        if bad is None and not job and not finite.all():
             bad = n_rows + int(np.argmin(finite))
         n_rows += len(X)
         w = np.ones(len(X)) if panel.weights is None else panel.weights
@@ -241,6 +250,13 @@ class Costs:
     metric: int
     centers: FloatArray
     n_cells: int
+    like: CodedRows | None = None  # of a table: no rows, of its kind
+
+    @property
+    def n_sums(self) -> int:
+        """Numbers per cluster that rows are summed up to."""
+        like = self.like
+        return self.centers.shape[1] if like is None else 2 * like.n_numbers + int(like.first[-1])
 
     def is_same(self, other: Costs) -> bool:
         """Whether they are the same point costs, in the same layout."""
@@ -325,7 +341,10 @@ class _Rows:
     def sweep(self, job: SoftJob) -> SoftTables:
         """Count the soft assignments."""
         how = (self.weights, job.scale, job.pull, job.steps, self.before, 1)
-        if self.kept is None:
+        if self.kept is None and self.costs.like is not None:
+            excess, base = self._fill(_buffer(self._shape))
+            answer = kernels.sweep(self.plan, excess, *how)
+        elif self.kept is None:
             base, answer = kernels.sweep_rows(self.plan, self.costs.metric, self.X, self.costs.centers, *how)
         else:
             base, answer = self.kept[1], kernels.sweep(self.plan, self.kept[0], *how)
@@ -335,13 +354,19 @@ class _Rows:
     def soft_sums(self, job: SoftJob) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
         excess = self._fill(_buffer(self._shape))[0] if self.kept is None else self.kept[0]
+        if self.costs.like is not None:
+            return self._coded_soft_sums(self.costs.like, excess, job)
         X = np.ascontiguousarray(self.X)
         return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.pull, 1))
 
     def assign(self, job: HardJob) -> tuple[IntArray, HardTables]:
         """Label the rows, in visiting order; count the labels, and sum the rows by label."""
         labels = np.empty(len(self.X), dtype=np.int32)
-        if self.kept is None:
+        if self.costs.like is not None:
+            excess, base = self._fill(_buffer(self._shape)) if self.kept is None else self.kept
+            answer = kernels.assign(self.plan, excess, self.weights, job.price, labels, None, 1, job.split, self.before)
+            sums = self._coded_sums(self.costs.like, labels, self.weights, len(self.costs.centers))
+        elif self.kept is None:
             base, answer, sums = kernels.assign_rows(
                 self.plan,
                 self.costs.metric,
@@ -381,8 +406,9 @@ class _Rows:
             x = self.X[row - self.first_row].astype(float)
             masses[cell, source] -= mass
             masses[cell, destination] += mass
-            sums[source] -= mass * x
-            sums[destination] += mass * x
+            added = x if self.costs.like is None else _summed(x, self.costs.like)
+            sums[source] -= mass * added
+            sums[destination] += mass * added
             costs = self.row_costs(x[None])[0]
             cost += mass * float(costs[destination] - costs[source])
             labels[at] = destination
@@ -390,6 +416,8 @@ class _Rows:
 
     def row_costs(self, X: FloatArray) -> FloatArray:
         """Costs of some rows in every cluster."""
+        if self.costs.like is not None:
+            return CodedKMeansObjective(unpacked(X, self.costs.like)).costs(self.costs.centers)
         difference = X.astype(float)[:, None, :] - self.costs.centers
         squares = (difference**2).sum(axis=2)
         return squares if self.costs.metric == SQUARED_EUCLIDEAN else np.sqrt(squares)
@@ -404,8 +432,42 @@ class _Rows:
         return self.layout.n_tiles, len(self.costs.centers), TILE
 
     def _fill(self, room: FloatArray) -> tuple[FloatArray, float]:
-        metric, centers = self.costs.metric, self.costs.centers
+        metric, centers, like = self.costs.metric, self.costs.centers, self.costs.like
+        if like is not None:
+            rows = unpacked(self.X, like)
+            numbers = np.ascontiguousarray(centers[:, : like.n_numbers].T, dtype=like.dtype)
+            base, _ = kernels.coded_distances(
+                self.plan, rows.numbers, rows.codes, rows.first, numbers, like.tables(centers).astype(like.dtype),
+                None, self.weights, room, 1,
+            )  # fmt: skip
+            return room, base
         return room, kernels.distances(self.plan, metric, self.X, centers, None, self.weights, room, 1)[0]
+
+    def _coded_sums(self, like: CodedRows, labels: IntArray, weights: FloatArray | None, n_clusters: int) -> FloatArray:
+        rows = unpacked(self.X, like)
+        return np.asarray(
+            kernels.coded_sums(self.plan, rows.numbers, rows.codes, rows.first, labels, weights, n_clusters, 1)
+        )
+
+    def _coded_soft_sums(self, like: CodedRows, excess: FloatArray, job: SoftJob) -> FloatArray:
+        """A cluster at a time: the rows, weighted by how much of them it holds."""
+        n_clusters = len(self.costs.centers)
+        soft = np.empty((len(self.X), n_clusters), dtype=np.float32)
+        kernels.soft_rows(self.plan, excess, job.scale, job.pull, soft, 1)
+        together, sums = np.zeros(len(self.X), dtype=np.int32), np.empty((n_clusters, self.costs.n_sums))
+        for k in range(n_clusters):
+            own = soft[self.layout.order, k].astype(np.float64)
+            own = own if self.weights is None else own * self.weights
+            sums[k] = self._coded_sums(like, together, own, 1)[0]
+        return sums
+
+
+def _summed(x: FloatArray, like: CodedRows) -> FloatArray:
+    """What one packed row adds to the sums of its cluster: values, which of them are there, and its codes."""
+    numbers = x[: like.n_numbers]
+    codes = np.zeros(int(like.first[-1]))
+    codes[like.first[:-1] + x[like.n_numbers :].astype(np.int64)] = 1.0
+    return np.concatenate((np.nan_to_num(numbers), (~np.isnan(numbers)).astype(float), codes))
 
 
 def _panels(block: Block, table: BlockCells, costs: Costs) -> Iterator[_Rows]:
@@ -414,7 +476,8 @@ def _panels(block: Block, table: BlockCells, costs: Costs) -> Iterator[_Rows]:
     known = None if kept is None else kept.of(costs)
     fresh: list[tuple[FloatArray, float] | None] = []
     for i, panel in enumerate(block.panels()):
-        X = np.require(panel.X, costs.centers.dtype, "A")  # arrays off the wire may be unaligned
+        # Arrays off the wire may be unaligned.
+        X = np.require(panel.X, costs.centers.dtype if costs.like is None else costs.like.dtype, "A")
         X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
         layout, plan = _plan(block, slice(first, first + len(X)), table.codes, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
@@ -494,8 +557,8 @@ class HardTables:
 
 def hard_tables(block: Block, table: BlockCells, job: HardJob) -> HardTables:
     """Count the labels of a block, and sum its rows by label."""
-    n_clusters, n_features = job.costs.centers.shape
-    answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_features)), ())
+    n_clusters, n_sums = len(job.costs.centers), job.costs.n_sums
+    answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_sums)), ())
     digest = 0
     for rows in _panels(block, table, job.costs):
         labels, found = rows.assign(job)
@@ -627,7 +690,10 @@ def farthest_rows(block: Block, table: BlockCells, job: tuple[HardJob, int]) -> 
     for rows in _panels(block, table, hard.costs):
         labels, _ = rows.assign(hard)
         X = rows.X[rows.layout.order]
-        distance = ((X.astype(np.float64) - hard.costs.centers[labels]) ** 2).sum(axis=1)
+        if hard.costs.like is None:
+            distance = ((X.astype(np.float64) - hard.costs.centers[labels]) ** 2).sum(axis=1)
+        else:
+            distance = rows.row_costs(X)[np.arange(len(X)), labels]
         if rows.weights is not None:
             distance[rows.weights == 0] = -1.0
         worst = np.argsort(-distance, kind="stable")[:count]
