@@ -8,10 +8,9 @@ Neither has a right answer in the data; both have a curve to look at.
 
 import matplotlib.pyplot as plt
 import pandas as pd
-from sklearn.metrics import silhouette_score
 from sklearn.preprocessing import StandardScaler
 
-from fairclust import FairKMeans, fairness_path
+from fairclust import FairKMeans, cluster_numbers, fairness_path
 from fairclust.plotting import TradeoffDisplay
 
 customers = pd.read_csv("../customers.csv").dropna()
@@ -45,36 +44,30 @@ print(f"{model.objective_ / path.objectives[0] - 1:+.2%}, worst cluster {model.m
 # K with fairness on
 # ------------------
 #
-# Plain and fair curves differ, so look at the fair one. Three things per K: the cost, the price of fairness,
-# and how well separated the clusters are (silhouette; -1 to 1).
-rows = []
-for k in range(2, 11):
-    plain = FairKMeans(k, fairness_weight=0, n_init=5, random_state=0).fit(X)
-    fair = FairKMeans(k, max_fairness_error=0.01, n_init=5, random_state=0).fit(X, sensitive_features=sex)
-    rows.append(
-        {
-            "K": k,
-            "plain": plain.objective_,
-            "fair": fair.objective_,
-            "price": fair.objective_ / plain.objective_ - 1,
-            "silhouette": silhouette_score(X, fair.labels_, sample_size=1_000, random_state=0),
-            "smallest": int(fair.cluster_sizes_.min()),
-            "met": fair.fairness_goal_met_,
-        }
-    )
-table = pd.DataFrame(rows).set_index("K")
-table.round(3)
+# Plain and fair curves differ, so look at the fair one. ``cluster_numbers`` fits every K with and without the
+# goal: the cost, what the goal costs, how well separated the clusters are (silhouette, -1 to 1), and whether
+# they come back on subsamples (stability, up to 1).
+numbers = cluster_numbers(
+    FairKMeans(max_fairness_error=0.01, random_state=0), X, range(2, 9), sensitive_features=sex, n_subsamples=3
+)
+numbers.to_frame().set_index("n_clusters")[
+    ["cost", "cost_increase", "silhouette", "stability", "smallest_cluster", "goal_met"]
+].round(3)
 
 # %%
-fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-table[["plain", "fair"]].plot(ax=left, marker="o", ylabel="objective", title="cost")
-(100 * table["price"]).plot.bar(ax=right, ylabel="% above plain", title="price of fairness", rot=0)
+numbers.plot()
 plt.show()
 
 # %%
 # What to make of it
 # ------------------
 #
+# ``select`` applies a stated rule, and says how clear the answer is:
+choice = numbers.select(min_cluster_size=50)
+print(choice.n_clusters, choice.is_clear)
+print(choice.reason)
+
+# %%
 # There is rarely an elbow. Take the smallest K that serves the purpose: how many segments can be looked
 # after? Then check that the smallest cluster is large enough for its shares to mean something, and that the
 # goal was met.

@@ -145,3 +145,16 @@ def test_sparse_rows_cost_and_sum_as_dense_ones(each_kernel, dtype, weighted):
     assert labelled == pytest.approx(w @ costs[np.arange(400), labels], rel=1e-5)
     excess = np.concatenate([e[:, :n].T for e, n in zip(sweep.excess, sweep.layout.size, strict=True)])
     np.testing.assert_allclose(excess, costs - costs.min(axis=1, keepdims=True), rtol=2e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("rows", TABLES)
+def test_sums_that_follow_a_few_changes_are_those_of_all_rows(rows, weighted):
+    sweep, labels = sweep_of(len(rows), weighted=weighted)
+    following = CodedKMeansObjective(rows)
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        mine = following.parameters(sweep, labels, np.ones(4))
+        np.testing.assert_allclose(mine, CodedKMeansObjective(rows).parameters(sweep, labels, np.ones(4)), atol=1e-5)
+        labels = labels.copy()
+        labels[rng.integers(len(rows), size=12)] = rng.integers(4, size=12)

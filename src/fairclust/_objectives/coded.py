@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from .kmeans import _slices
 
 if TYPE_CHECKING:
     from .._fit.polish import Moves
+
+
+_FEW = 8  # one in so many labels that change: adding up the changes takes less than adding up all
+_MOST_CHANGES = 20  # in a row, so that rounding cannot add up either
 
 
 class CodedKMeansObjective(Objective):
@@ -41,10 +46,11 @@ class CodedKMeansObjective(Objective):
         self.rows = rows
         self._weights = weights
         self._variance = _mean_variance(rows, weights)
+        self._known: _Sums | None = None  # the last sums that were asked for
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Means of what is there; where nobody in a cluster has a value, the mean of all."""
-        return self._as_centers(self.rows.means(self._sums(sweep, labels, sweep.weights)))
+        return self._as_centers(self.rows.means(self._followed(sweep, labels)))
 
     def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
         """Means weighted by the soft assignments."""
@@ -161,8 +167,32 @@ class CodedKMeansObjective(Objective):
         )  # fmt: skip
         return sums
 
+    def _followed(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
+        """Sums by label; where few labels changed since the last ones, those with the changes."""
+        known = self._known
+        if known is not None and known.sums.shape[0] == sweep.n_clusters and known.n_changes < _MOST_CHANGES:
+            changed = np.flatnonzero(labels != known.labels)
+            if len(changed) <= len(labels) // _FEW:
+                rows = self.rows.take(sweep.layout.order[changed])
+                mass = np.ones(len(changed)) if sweep.weights is None else sweep.weights[changed]
+                sums = known.sums + rows.sums(labels[changed], mass, sweep.n_clusters)
+                sums -= rows.sums(known.labels[changed], mass, sweep.n_clusters)
+                self._known = _Sums(labels.copy(), sums, known.n_changes + 1)
+                return sums
+        self._known = _Sums(labels.copy(), self._sums(sweep, labels, sweep.weights), 0)
+        return self._known.sums
+
     def _as_centers(self, means: FloatArray) -> FloatArray:
         return np.ascontiguousarray(means, dtype=self.rows.dtype)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums by label, the labels, and how many times the sums were changed since they were added up."""
+
+    labels: IntArray
+    sums: FloatArray
+    n_changes: int
 
 
 class _Points:

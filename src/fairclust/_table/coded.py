@@ -122,6 +122,21 @@ class CodedRows:
             for number, code in zip(self.numbers[:n_rows], self.codes[:n_rows], strict=True)
         ]
 
+    def sums(self, labels: IntArray, weights: FloatArray, n_clusters: int) -> FloatArray:
+        """Sums by label of few rows; the kernel ``coded_sums`` gives the same for many."""
+        result = np.zeros((n_clusters, 2 * self.n_numbers + int(self.first[-1])))
+        for m in range(self.n_numbers):
+            is_there = ~np.isnan(self.numbers[:, m])
+            own, mass = labels[is_there], weights[is_there]
+            result[:, m] = np.bincount(own, mass * self.numbers[is_there, m], n_clusters)
+            result[:, self.n_numbers + m] = np.bincount(own, mass, n_clusters)
+        for q, begin in enumerate(self.first[:-1]):
+            n_codes = int(self.first[q + 1] - begin)
+            place = labels.astype(np.int64) * n_codes + self.codes[:, q]
+            counts = np.bincount(place, weights, n_clusters * n_codes).reshape(n_clusters, n_codes)
+            result[:, 2 * self.n_numbers + begin :][:, :n_codes] = counts
+        return result
+
     def means(self, sums: FloatArray) -> FloatArray:
         """Centres of the clusters, from sums by label; where nobody has a value, the mean of all clusters' values.
 
