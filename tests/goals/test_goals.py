@@ -66,7 +66,7 @@ def test_a_goal_that_the_data_rule_out_says_why(goal, message):
 def test_the_goal_is_met_and_costs_no_more_than_one_weight_for_all(seed, limit):
     data = people(800, n_clusters=4, n_groups=2, seed=seed)
     problem = problem_of(data)
-    found = GoalAim(MaxFairnessError(problem.fairness, limit), NAMES).fit(problem, data.init)
+    found = GoalAim(MaxFairnessError(problem.fairness, limit), NAMES).fit(problem, Start(data.init))
     assert problem.fairness.value(found.result.masses).max() <= limit
     uniform = [problem.fit(weight, Start(data.init)).result for weight in 10.0 ** np.arange(1, 7)]
     fair = [fit.objective for fit in uniform if problem.fairness.value(fit.masses).max() <= limit]
@@ -77,7 +77,7 @@ def test_the_goal_is_met_and_costs_no_more_than_one_weight_for_all(seed, limit):
 def test_exact_proportions_differ_from_the_ideal_by_less_than_a_point():
     data = people(500, n_clusters=3, n_groups=3, seed=2)
     problem = problem_of(data)
-    found = GoalAim(MaxFairnessError(problem.fairness, 0.0), NAMES).fit(problem, data.init)
+    found = GoalAim(MaxFairnessError(problem.fairness, 0.0), NAMES).fit(problem, Start(data.init))
     masses = found.result.masses
     ideal = masses.sum(axis=1, keepdims=True) * problem.fairness.parts[0].target
     assert (abs(masses - ideal) < 1).all()
@@ -103,7 +103,7 @@ def test_fairness_at_a_price_keeps_to_the_price(increase):
     data = people(600, n_clusters=3, seed=1)
     problem = problem_of(data)
     plain = problem.fit(0.0, Start(data.init)).result
-    found = CostAim(increase, NAMES).fit(problem, data.init)
+    found = CostAim(increase, NAMES).fit(problem, Start(data.init))
     assert found.result.objective <= plain.objective * (1 + increase)
     assert problem.error(found.result) < problem.error(plain)
     spent = found.result.objective / plain.objective - 1

@@ -28,6 +28,9 @@ associations        links inside each cluster, and its degrees
 move_nodes          single nodes change cluster while that lowers Ncut + fairness
 match_nodes         pairs of strongly tied nodes, for a coarser graph
 contract            the coarser graph
+laplacian           sums of pairs that a sweep counted → how masses answer to prices
+response            the same for unknowns behind the prices: a matrix for Newton's step
+error_mixes         the dearest mixes whose KL error is within a limit, their worth, how they turn
 ==================  ===================================================================================
 
 X is stored row by row; ``distances``, ``sweep_rows``, ``assign_rows`` and ``label_sums`` also take it feature by

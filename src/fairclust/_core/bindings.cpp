@@ -89,4 +89,5 @@ NB_MODULE(_kernels, m) {
     define_tables(m);
     define_medoids(m);
     define_graph(m);
+    define_small(m);
 }

@@ -42,6 +42,7 @@ void define_rows(nb::module_& m);
 void define_tables(nb::module_& m);
 void define_medoids(nb::module_& m);
 void define_graph(nb::module_& m);
+void define_small(nb::module_& m);
 
 // A table of zeros that Python will own.
 inline Table new_table(std::initializer_list<size_t> shape) {

@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._fairness.term import Representation
 from .._goals.conditions import Conditions
 from .._goals.goals import Goal, MaxFairnessError
 from .._goals.sizes import SizeInterval
 from .._solvers.cone import Prices
 from .._typing import AnyArray, FloatArray
-from .asks import GoalAsk
+from .asks import Ask, GoalAsk
 from .budget import spend
 from .polish import GoalMoves, PenaltyMoves, polish
 from .problem import Problem, WeightedFit
 from .records import FitResult, Start
-from .relocate import relocate
 
 _SATURATED = 300.0  # natural weights; beyond, a person in the wrong place costs more than any distance
 _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
 _FELT = 2.0  # temperatures
+_FEW = 10  # people: clusters as small as that are rare, and are repaired
+_MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
 
 
@@ -31,7 +33,7 @@ class Aim(ABC):
     is_goal: bool = True
 
     @abstractmethod
-    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+    def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Fit from a start."""
 
     @abstractmethod
@@ -46,9 +48,13 @@ class Aim(ABC):
         """Say why it does not, or how close it comes."""
         return ""
 
-    def relocated(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
-        """Whole clusters are moved while that pays."""
-        return fit
+    def resolved(self, problem: Problem, parameters: FloatArray) -> Aim:
+        """What this comes to for a problem, about these parameters."""
+        return self
+
+    def ask(self, problem: Problem) -> Ask | None:
+        """What labels are asked to be, where that is one thing for the whole fit; None: it changes on the way."""
+        return None
 
     def polished(self, problem: Problem, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Single moves; also whether no move is left that helps."""
@@ -67,31 +73,21 @@ class WeightAim(Aim):
     reported: Goal
     is_goal: bool = False
 
-    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
-        """Fit at the weight; on a sample, at its share of it. A weight that drowns the costs is a goal."""
-        weight = self.weight * problem.share
-        if self._is_saturated(problem, start):
-            return self._fit_saturated(problem, weight, start)
-        return problem.fit(weight, Start(start))
+    def fit(self, problem: Problem, start: Start) -> WeightedFit:
+        """Fit at the weight; on a sample, at its share of it."""
+        return problem.fit(self.weight * problem.share, start)
 
-    def _is_saturated(self, problem: Problem, parameters: FloatArray) -> bool:
+    def resolved(self, problem: Problem, parameters: FloatArray) -> Aim:
+        """A weight that drowns the costs is a goal."""
         can_be = self.weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
         if not can_be or problem.settings.assignments != "hard" or problem.fairness.is_constant:
-            return False
-        return self.weight * problem.share > _SATURATED * problem.natural_weight(parameters)
+            return self
+        is_saturated = self.weight * problem.share > _SATURATED * problem.natural_weight(parameters)
+        return SaturatedAim(self, problem.fairness) if is_saturated else self
 
-    def _fit_saturated(self, problem: Problem, weight: float, start: FloatArray) -> WeightedFit:
-        """The cheapest clusters that are as good as proportional, with the energy that the weight gives them."""
-        weights = problem.full_weights(weight)
-        if problem.attribute_weights is not None:
-            weights = weights * problem.attribute_weights
-        aim = GoalAim(MaxFairnessError(problem.fairness, _AS_GOOD_AS_PROPORTIONAL), np.zeros(0))
-        found = aim.fit(problem, start)
-        result = found.result
-        energy = result.objective + problem.ask_at(weights).penalty(result.masses)
-        history = np.array([energy])
-        result = replace(result, energy=energy, energy_history=history, n_iter=1, warm=result.state)
-        return WeightedFit(result, weights, found.n_sweeps)
+    def ask(self, problem: Problem) -> Ask:
+        """Fairness at the weight."""
+        return problem.ask_at(problem.uniform_weights(self.weight * problem.share))
 
     def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
         """Lowest energy first."""
@@ -101,19 +97,50 @@ class WeightAim(Aim):
         """Whether the goal would be met."""
         return bool(self.reported.ratio(fit.result.masses).max() <= 1.0)
 
-    def relocated(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
-        """At the same weights; plain clustering is left as it is, the K-means that everybody knows."""
-        if not fit.weights.any() or self._is_saturated(problem, fit.result.parameters):
-            return fit
-        result = relocate(problem, problem.ask_at(fit.weights), fit.result)
-        return replace(fit, result=result, n_sweeps=fit.n_sweeps + result.n_sweeps - fit.result.n_sweeps)
-
     def polished(self, problem: Problem, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Moves that lower the energy."""
         fairness, weight = problem.fairness.weighted(fit.weights)
         moves = PenaltyMoves(fairness, weight, fit.result.masses)
         result, is_done = polish(problem, problem.ask_at(fit.weights), fit.result, moves)
         return replace(fit, result=result), is_done
+
+
+@dataclass(frozen=True)
+class SaturatedAim(Aim):
+    """A weight so large that a person in the wrong place costs more than any distance.
+
+    The cheapest clusters that are as good as proportional, with the energy that the weight gives them.
+    """
+
+    aim: WeightAim
+    fairness: Representation
+    is_goal: bool = False
+
+    @property
+    def _goal(self) -> GoalAim:
+        return GoalAim(MaxFairnessError(self.fairness, _AS_GOOD_AS_PROPORTIONAL), np.zeros(0))
+
+    def fit(self, problem: Problem, start: Start) -> WeightedFit:
+        """Fit for the goal."""
+        weights = problem.uniform_weights(self.aim.weight * problem.share)
+        found = self._goal.fit(problem, start)
+        result = found.result
+        energy = result.objective + problem.ask_at(weights).penalty(result.masses)
+        history = np.array([energy])
+        result = replace(result, energy=energy, energy_history=history, n_iter=1, warm=result.state)
+        return WeightedFit(result, weights, found.n_sweeps)
+
+    def ask(self, problem: Problem) -> Ask:
+        """The goal."""
+        return self._goal.ask(problem)
+
+    def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
+        """As at the weight."""
+        return self.aim.rank(problem, fit)
+
+    def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
+        """As at the weight."""
+        return self.aim.is_met(problem, fit)
 
 
 @dataclass(frozen=True)
@@ -133,20 +160,11 @@ class GoalAim(Aim):
     names: AnyArray
     sizes: SizeInterval | None = None
 
-    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+    def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Fit; where no clustering can meet the goal, as near to it as one can."""
-        return self.fit_from(problem, Start(start))
-
-    def fit_from(self, problem: Problem, start: Start) -> WeightedFit:
-        """The same, perhaps from prices of a similar goal."""
         ask = self.ask(problem)
         result = problem.fit_ask(ask, start)
         return WeightedFit(result, multipliers(ask, result), result.n_sweeps)
-
-    def relocated(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
-        """For the same goal."""
-        result = relocate(problem, self.ask(problem), fit.result)
-        return replace(fit, result=result, n_sweeps=fit.n_sweeps + result.n_sweeps - fit.result.n_sweeps)
 
     def proved(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
         """The goal's dual at the labels' own parameters."""
@@ -158,10 +176,25 @@ class GoalAim(Aim):
     def ask(self, problem: Problem) -> GoalAsk:
         """What the goal asks of this problem's clusters."""
         goal = self._nearest(problem)
-        sizes = None if self.sizes is None else self.sizes.scaled(problem.sweep.total)
         membership = problem.fairness.attribute_membership
-        itself, inside = (Conditions(goal.clauses(slack), membership, sizes) for slack in (0.0, _SLACK))
-        return GoalAsk(itself, inside, goal.whole(membership, problem.sweep))
+        sizes, sizes_of_whole = (
+            None if bounds is None else bounds.scaled(problem.sweep.total)
+            for bounds in (self.sizes, self._sizes_of_whole(goal, problem))
+        )
+        itself = Conditions(goal.clauses(0.0), membership, sizes)
+        inside = Conditions(goal.clauses(_SLACK), membership, sizes)
+        filled = inside if sizes_of_whole is None else replace(inside, sizes=sizes_of_whole)
+        return GoalAsk(itself, inside, filled, goal.whole(membership, problem.sweep))
+
+    def _sizes_of_whole(self, goal: Goal, problem: Problem) -> SizeInterval | None:
+        """Sizes at which whole people can meet the goal, where that bounds them."""
+        n_people = problem.n_people or problem.sweep.n_samples
+        most = int(_MOST_NEEDED * n_people / problem.sweep.n_clusters)
+        fewest = goal.fewest(most)
+        if not _FEW < fewest < most:
+            return self.sizes
+        lower, upper = (0.0, 1.0) if self.sizes is None else (self.sizes.lower, self.sizes.upper)
+        return SizeInterval(max(lower, fewest / n_people), upper)
 
     def _nearest(self, problem: Problem) -> Goal:
         """The goal, or the nearest one that the data allow."""
@@ -222,13 +255,13 @@ class CostAim(Aim):
     most_increase: float
     names: AnyArray
 
-    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+    def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Root finding on ε, warm from one to the next."""
 
         def fit_goal(problem: Problem, limit: float, start: Start) -> WeightedFit:
-            return GoalAim(MaxFairnessError(problem.fairness, limit), self.names).fit_from(problem, start)
+            return GoalAim(MaxFairnessError(problem.fairness, limit), self.names).fit(problem, start)
 
-        return spend(problem, self.most_increase, start, fit_goal)
+        return spend(problem, self.most_increase, start.parameters, fit_goal)
 
     def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
         """Fairest first."""

@@ -76,6 +76,10 @@ class Ask(ABC):
         """What is known, when a cluster starts again as half of another: its prices are that one's."""
         return None
 
+    def rewarmed(self, warm: Any) -> Any:
+        """What is known from a sample, for all points."""
+        return warm
+
     def prove(self, sweep: DataSweep, warm: Any) -> float:
         """What no labels that do as asked cost less than, at these point costs; NaN: unknown."""
         return np.nan
@@ -164,6 +168,9 @@ class GoalAsk(Ask):
         The goal.
     inside : Conditions
         The same, a little stricter: what prices are solved for, so that whole people fit in.
+    filled : Conditions
+        The same, with sizes at which whole people can meet the goal: what prices are solved for where a cluster has
+        fewer.
     whole : callable or None
         How whole people are made to meet the goal. None: they are left as prices have them, on a sample, where a person
         stands for many.
@@ -172,20 +179,35 @@ class GoalAsk(Ask):
 
     goal: Conditions
     inside: Conditions
+    filled: Conditions
     whole: WholePeople | None = repair
     solver: ConeSolver = field(default_factory=ConeSolver)
 
     def propose(self, sweep: DataSweep, warm: Prices | None, to_beat: float) -> Proposal:
         """Solved prices, near-ties split, whole people moved until the goal holds; cooler while that does not beat."""
-        prices = self.solver.solve(sweep, self.inside, warm)
+        conditions = self._conditions(warm)
+        prices = self.solver.solve(sweep, conditions, warm)
         while True:
-            found = self._labelled(sweep, prices)
+            hard = sweep.assign(prices.state.price, split=prices.state.scale)
+            if conditions is not self.filled and self._is_too_small(hard.masses):
+                conditions = self.filled  # from cold: prices of a few people lead far away
+                prices = self.solver.solve(sweep, conditions)
+                continue
+            found = self._repaired(sweep, prices, hard)
             if found.hard.cost + self.penalty(found.hard.masses) < to_beat or not self.solver.can_cool(prices):
                 return found
-            prices = self.solver.cool(sweep, self.inside, prices)
+            prices = self.solver.cool(sweep, conditions, prices)
 
-    def _labelled(self, sweep: DataSweep, prices: Prices) -> Proposal:
-        hard = sweep.assign(prices.state.price, split=prices.state.scale)
+    def _conditions(self, warm: Prices | None) -> Conditions:
+        """With sizes where they were needed before."""
+        has_sizes = warm is not None and warm.theta.shape[1] > self.inside.n_unknowns
+        return self.filled if has_sizes else self.inside
+
+    def _is_too_small(self, masses: FloatArray) -> bool:
+        sizes = self.filled.sizes
+        return sizes is not None and bool((masses.sum(axis=1) < sizes.lower).any())
+
+    def _repaired(self, sweep: DataSweep, prices: Prices, hard: HardAnswer) -> Proposal:
         if self.whole is None:
             return Proposal(sweep.last_labels(), hard, prices.state, prices)
         fixed = self.whole(sweep, self.goal, sweep.last_labels(), hard, prices.state.price)
@@ -203,18 +225,26 @@ class GoalAsk(Ask):
         return int((beyond / np.maximum(masses.sum(axis=1), 1.0)).argmax()) if beyond.any() else None
 
     def copied(self, warm: Prices | None, source: int, destination: int) -> Prices | None:
-        """θ of the one is θ of the other; at the temperature of a cold start's end."""
+        """θ of the one is θ of the other; hot again, for all others' people are elsewhere now."""
         if warm is None:
             return None
         theta = warm.theta.copy()
         theta[destination] = theta[source]
-        tau = self.solver.cooling[-1] * warm.gap
-        return replace(warm, theta=theta, temperature=tau)
+        return replace(warm, theta=theta, temperature=self.solver.cooling[0] * warm.gap)
+
+    def rewarmed(self, warm: Prices | None) -> Prices | None:
+        """At the temperature of a cold start's end."""
+        return None if warm is None else replace(warm, temperature=self.solver.cooling[-1] * warm.gap)
 
     def on_sample(self, fraction: float) -> GoalAsk:
-        """Sizes shrink with the sample, and people are not whole."""
-        return replace(self, goal=self.goal.scaled(fraction), inside=self.inside.scaled(fraction), whole=None)
+        """Sizes shrink with the sample, people are not whole, and the last decimals not worth cooling for."""
+        goal, inside, filled = (one.scaled(fraction) for one in (self.goal, self.inside, self.filled))
+        return replace(self, goal=goal, inside=inside, filled=filled, whole=None, solver=self.solver.rough())
 
     def prove(self, sweep: DataSweep, warm: Prices) -> float:
         """The dual at these prices, without temperature."""
         return lower_bound(sweep, self.goal, warm.theta)
+
+    def proof_of(self, prices: Prices) -> Prices:
+        """Prices to prove with: of the goal itself, which bounds no sizes by itself."""
+        return replace(prices, theta=np.ascontiguousarray(prices.theta[:, : self.goal.n_unknowns]))

@@ -97,6 +97,8 @@ def fit_once(problem: Problem, ask: Ask, start: Start, settings: Settings | None
             # One more round, so that the labels fit the parameters that are handed out.
             reason, is_last = StopReason.SETTLED, True
     assert best is not None
+    if np.isinf(best.energy):  # whole people cannot do what is asked: these labels are as near as any that were seen
+        best, history = replace(best, energy=best.objective), [best.objective]
     return replace(
         best,
         energy_history=np.array(history),

@@ -330,7 +330,7 @@ def _follow_goals(problem: Problem, goals: FloatArray, start: PathStart, verbose
     near = Start(problem.fit(0.0, Start(start.parameters)).result.parameters)
     for limit in goals:
         aim = GoalAim(MaxFairnessError(problem.fairness, float(limit)), start.attributes.names)
-        found = aim.fit_from(problem, near)
+        found = aim.fit(problem, near)
         near = Start(found.result.parameters, found.result.warm)
         if verbose:
             error = problem.fairness.errors(found.result.masses).max()

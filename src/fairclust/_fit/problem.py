@@ -16,7 +16,7 @@ from .coarse import fit_coarse_to_fine, sampling_step
 from .loop import fit_once
 from .records import FitResult, Settings, Start
 
-_LOOSE = 0.99  # of the cost: a proof that leaves more than this open is worth another try
+_WORTH_PROVING = 0.1  # of what is still open: a proof that closes less is the last
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Problem:
     settings: Settings
     share: float = 1.0  # of the full data that this is a sample of
     attribute_weights: FloatArray | None = None  # (n_parts,); None: 1 for each
+    n_people: int | None = None  # of the full data; None: this is it
 
     @property
     def cell_masses(self) -> FloatArray:
@@ -47,15 +48,18 @@ class Problem:
 
     def fit(self, weight: float, start: Start) -> WeightedFit:
         """Fit at one weight for all clusters (times those of the attributes)."""
-        weights = self.full_weights(weight)
-        if self.attribute_weights is not None:
-            weights = weights * self.attribute_weights
+        weights = self.uniform_weights(weight)
         result = self.fit_weights(weights, start)
         return WeightedFit(result, weights, result.n_sweeps)
 
     def full_weights(self, weight: float) -> FloatArray:
         """One weight for all clusters and attributes, (n_clusters, n_parts)."""
         return np.full((self.sweep.n_clusters, self.fairness.n_parts), float(weight))
+
+    def uniform_weights(self, weight: float) -> FloatArray:
+        """One weight for all clusters, times those of the attributes."""
+        weights = self.full_weights(weight)
+        return weights if self.attribute_weights is None else weights * self.attribute_weights
 
     def ask_at(self, weights: FloatArray) -> Ask:
         """What a weight per cluster and attribute, (n_clusters, n_parts), asks for."""
@@ -70,7 +74,7 @@ class Problem:
 
     def fit_ask(self, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
         """Fit for what is asked; something easier first where the start is new."""
-        if start.warm is None or self.objective.relaxed() is not None:
+        if start.is_rough or self.objective.relaxed() is not None:
             return fit_coarse_to_fine(self, ask, start, settings)
         return fit_once(self, ask, start, settings)
 
@@ -79,13 +83,17 @@ class Problem:
         n_before = self.sweep.n_sweeps
         own = self.objective.parameters(self.sweep, found.labels, found.masses.sum(axis=1))
         self.objective.fill(self.sweep, own)
-        # Prices of the last iteration, the same for these costs, and prices from cold: whichever proves most.
-        tried = [found.warm, ask.solver.solve(self.sweep, ask.goal, found.warm)]
-        bounds = [ask.prove(self.sweep, one) for one in tried]
-        if max(bounds) < _LOOSE * found.objective:
-            tried.append(ask.solver.solve(self.sweep, ask.goal))
-            bounds.append(ask.prove(self.sweep, tried[-1]))
-        bound, prices = max(bounds), tried[int(np.argmax(bounds))]
+        # Prices of the last iteration, the same for these costs, and cooler ones while they prove more.
+        prices = ask.proof_of(found.warm)
+        bound, tried = ask.prove(self.sweep, prices), ask.solver.solve(self.sweep, ask.goal, prices)
+        while True:
+            before, proved = bound, ask.prove(self.sweep, tried)
+            if proved > bound:
+                prices, bound = tried, proved
+            is_worth_it = proved - before > _WORTH_PROVING * (found.objective - before)
+            if not is_worth_it or not ask.solver.can_cool(tried):
+                break
+            tried = ask.solver.cool(self.sweep, ask.goal, tried)
         return replace(
             found, parameters=own, warm=prices, state=prices.state, lower_bound=bound,
             n_sweeps=found.n_sweeps + self.sweep.n_sweeps - n_before,
@@ -106,6 +114,7 @@ class Problem:
             objective=self.objective.sampled(rows),
             fairness=self.fairness.scaled(share),
             share=self.share * share,
+            n_people=self.n_people or self.sweep.n_samples,
         )
 
     def error(self, result: FitResult) -> float:

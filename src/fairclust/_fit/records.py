@@ -41,10 +41,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a fit starts: parameters, and what a similar fit knew when it ended (None: nothing)."""
+    """Where a fit starts: parameters, and what a similar fit knew when it ended (None: nothing).
+
+    A rough start is worth refining on a sample first: it is new, or comes from few points.
+    """
 
     parameters: FloatArray
     warm: Any = None
+    from_few: bool = False
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether it is new, or comes from few points."""
+        return self.warm is None or self.from_few
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 A fit ends where no small change helps. Closing the cluster whose people are served nearly as well elsewhere, and
 cutting in two the one that gains most by it, is the large change that helps most often: under a goal, where a cluster
-of outliers can be dear, at a weight, and without either. Changes are tried on a sample; all points are fitted once,
-from the best.
+of outliers can be dear, and at a weight. Changes are tried on a sample, before all points are fitted, once, from the
+best.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,65 +29,81 @@ _BRIEF = 8  # outer iterations of a try
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
 
 
-def relocate(problem: Problem, ask: Ask, found: FitResult) -> FitResult:
-    """Move clusters while that lowers the energy; a result that is no worse, and the same where nothing helps."""
-    settings = replace(problem.settings, on_iteration=None)
-    is_as_the_paper_says = ask.rests_on_energy or settings.assignments != "hard"
-    if problem.sweep.n_clusters < 3 or is_as_the_paper_says or not problem.objective.can_relocate:
-        return found
-    step = max(1, problem.sweep.n_samples // _SAMPLE)
-    sample = problem.sampled(step)
-    fraction = sample.share / problem.share
-    asked = ask.on_sample(fraction) if step > 1 else ask
-    brief = replace(settings, max_iter=_BRIEF)
-    n_before = sample.sweep.n_sweeps
-    best = fit_once(sample, asked, Start(found.parameters, found.warm), brief)
-    start, n_failed, tried = best.energy, 0, set[tuple[int, int]]()
+@dataclass(frozen=True)
+class Moved:
+    """Where to start on all points, and the sweeps over them that it took to find that out."""
+
+    start: Start
+    n_sweeps: float
+
+
+def can_move(problem: Problem, ask: Ask) -> bool:
+    """Whether whole clusters are moved: not by the paper's algorithm, which is left as it is, and not of two."""
+    is_as_published = ask.is_plain or ask.rests_on_energy or problem.settings.assignments != "hard"
+    return problem.sweep.n_clusters > 2 and problem.objective.can_relocate and not is_as_published
+
+
+def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts: Sequence[FloatArray]) -> Moved:
+    """Fit a sample from every start, move clusters while that pays, and say where the best ended.
+
+    Parameters
+    ----------
+    problem : Problem
+        All points.
+    ask_of : callable
+        What is asked of a problem.
+    starts : sequence of ndarray
+        Parameters.
+    """
+    sample = problem.sampled(max(1, problem.sweep.n_samples // _SAMPLE))
+    quiet = replace(sample, settings=replace(problem.settings, on_iteration=None))
+    asked = ask_of(sample)
+    assert asked is not None
+    ask = asked.on_sample(1.0)  # whole people can wait; weights and sizes are the sample's already
+    fits = [_moved(quiet, ask, fit_once(quiet, ask, Start(start))) for start in starts]
+    best = min(fits, key=lambda one: one.energy)
+    share = sample.sweep.n_samples / problem.sweep.n_samples
+    return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), sample.sweep.n_sweeps * share)
+
+
+def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:
+    """Move clusters while that lowers the energy."""
+    brief = replace(problem.settings, max_iter=_BRIEF)
+    n_failed, changes = 0, _Changes(problem, ask, best)
     for _ in range(_MOST_TRIES):
-        change = _next_change(sample, asked, best, tried)
+        change = changes.next()
         if change is None:
             break
-        after = fit_once(sample, asked, change, brief)
+        after = fit_once(problem, ask, change, brief)
         if after.energy < (1.0 - _CLEAR_GAIN) * best.energy:
-            best, n_failed = after, 0
-            tried.clear()
+            best, n_failed, changes = after, 0, _Changes(problem, ask, after)
         else:
             n_failed += 1
         if n_failed == _PATIENCE:
             break
-    n_sweeps = round((sample.sweep.n_sweeps - n_before) * fraction)
-    if best.energy >= start:
-        return replace(found, n_sweeps=found.n_sweeps + n_sweeps)
-    moved = fit_once(problem, ask, Start(best.parameters, best.warm), settings)
-    n_sweeps += found.n_sweeps + moved.n_sweeps
-    if moved.energy >= found.energy:
-        return replace(found, n_sweeps=n_sweeps)
-    fallen = moved.energy_history[moved.energy_history < found.energy]
-    history = np.concatenate((found.energy_history, fallen))
-    if problem.settings.on_iteration is not None:
-        for i, energy in enumerate(fallen):
-            problem.settings.on_iteration(len(found.energy_history) + i + 1, float(energy))
-    return replace(moved, energy_history=history, n_iter=len(history), n_sweeps=n_sweeps)
+    return best
 
 
-def _next_change(problem: Problem, ask: Ask, found: FitResult, tried: set[tuple[int, int]]) -> Start | None:
-    """Where to start after the change that promises most of those not tried yet; None: all were tried."""
-    halves = problem.objective.halves(problem.sweep, found.parameters, found.labels)
-    if halves is None:
-        return None
-    gain = np.array([one for one, _ in halves])
-    loss = _losses(problem, found)
-    promise = gain[None, :] - loss[:, None]  # (closed, cut)
-    np.fill_diagonal(promise, -np.inf)
-    for pair in tried:
-        promise[pair] = -np.inf
-    closed, cut = np.unravel_index(promise.argmax(), promise.shape)
-    if not np.isfinite(promise[closed, cut]):
-        return None
-    tried.add((int(closed), int(cut)))
-    parameters = found.parameters.copy()
-    parameters[[cut, closed]] = halves[cut][1]
-    return Start(parameters, ask.copied(found.warm, int(cut), int(closed)))
+class _Changes:
+    """The changes of a fit, those that promise most first."""
+
+    def __init__(self, problem: Problem, ask: Ask, found: FitResult) -> None:
+        self._ask, self._found = ask, found
+        halves = problem.objective.halves(problem.sweep, found.parameters, found.labels) or []
+        self._halves = [parameters for _, parameters in halves]
+        gain = np.array([one for one, _ in halves])
+        self._promise = gain[None, :] - _losses(problem, found)[:, None]  # (closed, cut)
+        np.fill_diagonal(self._promise, -np.inf)
+
+    def next(self) -> Start | None:
+        """Where to start after the change that promises most of those not tried yet; None: all were tried."""
+        closed, cut = np.unravel_index(self._promise.argmax(), self._promise.shape)
+        if not np.isfinite(self._promise[closed, cut]):
+            return None
+        self._promise[closed, cut] = -np.inf
+        parameters = self._found.parameters.copy()
+        parameters[[cut, closed]] = self._halves[cut]
+        return Start(parameters, self._ask.copied(self._found.warm, int(cut), int(closed)))
 
 
 def _losses(problem: Problem, found: FitResult) -> FloatArray:

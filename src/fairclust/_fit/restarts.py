@@ -7,22 +7,23 @@ points, and a third of ``n_init`` to all. Many starts end in the same place: onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from .._typing import FloatArray
+from .aims import Aim
 from .problem import Problem, WeightedFit
+from .records import Start
+from .relocate import best_moved, can_move
 
 CANDIDATES_PER_START = 4
 _HEATS = ((10, 1), (3, 3))  # one point in so many; one start in so many goes on
 _SMALLEST_SAMPLE = 2048
 _ALIKE = 0.1  # movement between the parameters of two fits that ended in the same place
-
-Fit = Callable[[Problem, FloatArray], WeightedFit]
-Rank = Callable[[Problem, WeightedFit], tuple[float, float]]
 
 
 def is_worth_racing(n_samples: int, n_starts: int) -> bool:
@@ -30,8 +31,10 @@ def is_worth_racing(n_samples: int, n_starts: int) -> bool:
     return n_starts > 1 and n_samples >= 2 * _SMALLEST_SAMPLE
 
 
-def best_of(problem: Problem, starts: Sequence[FloatArray], n_starts: int, fit: Fit, rank: Rank) -> WeightedFit:
-    """Fit from the starts and return the best; race them first where that is worth it.
+def best_of(
+    problem: Problem, starts: Sequence[FloatArray], n_starts: int, aim: Aim, *, with_moves: bool = True
+) -> WeightedFit:
+    """Fit from the starts and return the best; race them first where that is worth it, and move clusters.
 
     Parameters
     ----------
@@ -41,22 +44,27 @@ def best_of(problem: Problem, starts: Sequence[FloatArray], n_starts: int, fit: 
         Parameters to start from: ``n_starts`` of them, or ``CANDIDATES_PER_START`` times as many for a race.
     n_starts : int
         What the user asked for.
-    fit : callable
-        Fits a problem from a start.
-    rank : callable
-        Orders fits, best first.
+    aim : Aim
+        What fits are for, and which is best.
+    with_moves : bool
+        Whether clusters may be moved.
     """
-    spent = 0.0
+    aim, spent = aim.resolved(problem, starts[0]), 0.0
     if len(starts) > n_starts:
         largest_step = problem.sweep.n_samples // _SMALLEST_SAMPLE
         for step, promoted in _HEATS:
             sample = problem.sampled(max(2, min(step, largest_step)))
-            fits = [fit(sample, start) for start in starts]
+            fits = [aim.fit(sample, Start(start)) for start in starts]
             spent += sum(one.n_sweeps for one in fits) * sample.sweep.total / problem.sweep.total
-            fits.sort(key=lambda one: rank(sample, one))
+            fits.sort(key=partial(aim.rank, sample))
             starts = _distinct(sample, fits, -(-n_starts // promoted))
-    fits = [fit(problem, start) for start in starts]
-    best = min(fits, key=lambda one: rank(problem, one))
+    asked = aim.ask(problem)
+    if with_moves and asked is not None and can_move(problem, asked):
+        moved = best_moved(problem, aim.ask, starts)
+        fits, spent = [aim.fit(problem, moved.start)], spent + moved.n_sweeps
+    else:
+        fits = [aim.fit(problem, Start(start)) for start in starts]
+    best = min(fits, key=partial(aim.rank, problem))
     return WeightedFit(best.result, best.weights, round(spent) + sum(one.n_sweeps for one in fits))
 
 

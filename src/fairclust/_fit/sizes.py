@@ -38,9 +38,9 @@ class SizedWeightAim(Aim):
     sizes: SizeInterval
     is_goal: bool = False
 
-    def fit(self, problem: Problem, start: FloatArray) -> WeightedFit:
+    def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Search for weights that keep the sizes within bounds, then move what is left."""
-        fit = _search_sizes(problem, self.sizes, self.weight * problem.share, start)
+        fit = _search_sizes(problem, self.sizes, self.weight * problem.share, start.parameters)
         is_movable = problem.sweep.can_move_points and not problem.sweep.is_weighted
         if is_movable and not self.sizes.are_kept(fit.result.masses.sum(axis=1)):
             fit = replace(fit, result=_moved(problem, self.sizes, fit))

@@ -56,6 +56,23 @@ def smallest_error(target: FloatArray, size: float) -> float:
     return float((wanted * np.log(wanted * counts.sum() / counts)).sum())
 
 
+def smallest_size(target: FloatArray, limit: float, most: int) -> int:
+    """The fewest whole people with KL(target ‖ shares) ≤ limit; ``most`` where fewer do not do."""
+    wanted = target if target.ndim == 1 else target[0]
+    wanted = wanted[wanted > 0]
+    counts = np.ones(len(wanted))
+    rest = float((wanted * np.log(wanted)).sum())
+    gains = wanted * np.log(2.0)
+    for n_people in range(len(wanted), most):
+        if rest + np.log(n_people) <= limit:
+            return n_people
+        best = int(gains.argmax())
+        rest -= gains[best]
+        counts[best] += 1
+        gains[best] = wanted[best] * np.log1p(1.0 / counts[best])
+    return most
+
+
 def proportional_counts(masses: FloatArray) -> FloatArray:
     """Whole counts nearest to proportional ones, for the cluster sizes and group totals of ``masses``.
 

@@ -16,7 +16,7 @@ from .balance import BalanceCone
 from .bounds import BoundsCone
 from .conditions import Clause
 from .cone import Cone
-from .counts import WholePeople, exact_people, is_rounded, smallest_error
+from .counts import WholePeople, exact_people, is_rounded, smallest_error, smallest_size
 from .error import ErrorCone
 from .exact import ExactCone
 from .overlap import OverlapCone
@@ -50,6 +50,10 @@ class Goal(ABC):
     def least_for(self, size: float) -> str:
         """The smallest error that a cluster of this size can have, as a sentence; empty where that says nothing."""
         return ""
+
+    def fewest(self, most: int) -> int:
+        """People that a cluster needs at least, since they are whole; ``most`` is as far as is looked."""
+        return 0
 
     @abstractmethod
     def ratio(self, masses: FloatArray) -> FloatArray:
@@ -133,6 +137,13 @@ class MaxFairnessError(Goal):
             default=0.0,
         )
         return f"With so many people an error of {least:.3g} is the least there can be. " if least > self.limit else ""
+
+    def fewest(self, most: int) -> int:
+        """By the attribute that needs most."""
+        if self.limit <= 0:  # counts are rounded then
+            return 0
+        parts = [part for part in self.fairness.attribute_parts if not part.overlaps]
+        return max((smallest_size(part.target, self.limit, most) for part in parts), default=0)
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Error over limit."""

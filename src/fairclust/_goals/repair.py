@@ -85,7 +85,7 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
     """
     if not goal.beyond(hard.masses).any():
         return Repaired(labels, hard)
-    unit = sweep.total / sweep.n_samples
+    unit = sweep.person
     table = _Table(goal, hard.masses, unit)
     pool = _Pool(sweep, labels)
     cost = hard.cost

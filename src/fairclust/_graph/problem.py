@@ -138,6 +138,8 @@ class NCutProblem(Problem):
             if again.energy >= best.energy * (1.0 - self.settings.tol):
                 break
             best = again
+        if np.isinf(best.energy):  # no labels that were seen meet the goal
+            best = replace(best, energy=best.objective)
         history = np.minimum.accumulate([one.energy for one in found if np.isfinite(one.energy)] or [best.energy])
         history = np.append(history[history > best.energy], best.energy)
         return replace(

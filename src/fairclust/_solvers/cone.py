@@ -11,20 +11,26 @@ gradient is what each cluster holds less its own fair mix: zero where the goal i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import lapack
 
 from .._goals.conditions import Conditions, Priced
+from .._sweep.algebra import response
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
 
 _SOFTNESS = 0.1  # of the temperature, for the mixes: they turn faster than points change
 _TRUSTED = 8.0  # temperatures that a price may change by in the first step; what succeeds is trusted twice as far
-_LEAST_TRUSTED = 1e-3  # below this the model is wrong for other reasons: rounding
-_GROWTH, _SHRINKING = 2.0, 4.0
+_LEAST_TRUSTED = 1e-3  # of the longest step: below this the model is wrong for other reasons, rounding
+_LEAST = 1e-12  # of any unknown's: it must be able to grow again
+_GROWTH = 2.0
+_MATTERS = 0.1  # of the farthest overshoot: less is no reason to be careful
 _KEPT = 0.1  # of its promise that a step must keep to be trusted farther
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
+_ONE = 1.0  # or one person, as people weigh on average
+_ROUGH = 10.0  # times the tolerance, on the way to cooler prices, and on samples, which differ from all points by more
 _RIDGE = 1e-10  # of the diagonal: rows of θ have a free constant
 
 
@@ -50,14 +56,14 @@ class Prices:
 
 @dataclass(frozen=True)
 class _At:
-    """The dual at some θ: prices, the sweep's answer, value and slope."""
+    """The dual at some θ: prices, the sweep's answer, value, slope, and how prices by cell follow θ."""
 
     theta: FloatArray
     priced: Priced
     answer: Answer
     value: float
     slope: FloatArray
-    table: FloatArray
+    through: FloatArray
 
 
 @dataclass(frozen=True)
@@ -75,23 +81,34 @@ class ConeSolver:
         A temperature is done with when Newton's step promises less than this share of it per point.
     max_steps : int
         Most sweeps per temperature.
+    is_rough : bool
+        Whether a goal that is missed by what costs next to nothing will do: a few people, far from all others.
     """
 
     cooling: tuple[float, ...] = (1.0, 0.2, 0.05)
     coldest: float = 0.002
     tol: float = 1e-4
     max_steps: int = 60
+    is_rough: bool = False
 
     def solve(self, sweep: Sweep, conditions: Conditions, start: Prices | None = None) -> Prices:
         """Solve; from prices for nearby point costs, at their temperature, or cold."""
-        if start is not None:
-            return self._climb(sweep, conditions, start.theta, start.temperature, start.gap)
-        theta = np.zeros((sweep.n_clusters, conditions.n_unknowns))
-        gap = max(sweep.assign(np.zeros((sweep.n_clusters, sweep.n_cells))).gap, np.finfo(float).tiny ** 0.5)
+        if start is None:
+            gap = sweep.assign(np.zeros((sweep.n_clusters, sweep.n_cells))).gap
+            gap = max(gap, np.finfo(float).tiny ** 0.5)
+            theta = np.zeros((sweep.n_clusters, conditions.n_unknowns))
+            tau = self.cooling[0] * gap
+        else:
+            gap, theta, tau = start.gap, start.theta, start.temperature
         for heat in self.cooling:
-            found = self._climb(sweep, conditions, theta, heat * gap, gap)
-            theta = found.theta
-        return found
+            if heat * gap < 0.99 * tau:  # on the way to where it is kept
+                theta = self._climb(sweep, conditions, theta, tau, gap, rough=True).theta
+                tau = heat * gap
+        return self._climb(sweep, conditions, theta, tau, gap)
+
+    def rough(self) -> ConeSolver:
+        """The same without cooling beyond a cold start's end, and less exact: for samples."""
+        return replace(self, coldest=self.cooling[-1], tol=_ROUGH * self.tol, is_rough=True)
 
     def can_cool(self, prices: Prices) -> bool:
         """Whether a cooler temperature is left."""
@@ -102,25 +119,35 @@ class ConeSolver:
         tau = max(0.2 * prices.temperature, self.coldest * prices.gap)
         return self._climb(sweep, conditions, prices.theta, tau, prices.gap)
 
-    def _climb(self, sweep: Sweep, conditions: Conditions, theta: FloatArray, tau: float, gap: float) -> Prices:
-        """Newton's steps at one temperature, each as long as the last ones let it be trusted."""
+    def _climb(
+        self, sweep: Sweep, conditions: Conditions, theta: FloatArray, tau: float, gap: float, *, rough: bool = False
+    ) -> Prices:
+        """Newton's steps at one temperature, each unknown's as long as its last ones let it be trusted."""
         at = self._at(sweep, conditions, theta, tau)
-        trusted = _TRUSTED
-        enough = self.tol * tau * float(at.answer.masses.sum())
+        trusted = np.full(theta.shape, _TRUSTED)
+        enough = (_ROUGH if rough else 1.0) * self.tol * tau * float(at.answer.masses.sum())
         for _ in range(self.max_steps):
             step, gain = _newton(at, tau, conditions, trusted)
-            if gain <= enough and _is_nearly_met(conditions, at.answer.masses):
+            if gain <= enough and (
+                rough or self.is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)
+            ):
                 break
             tried = self._at(sweep, conditions, conditions.centered(at.theta + step), tau)
-            rise = tried.value - at.value
-            if rise >= _KEPT * gain:
-                trusted *= _GROWTH
-            elif rise < 1e-4 * gain:
-                length = float(abs(np.einsum("kct,kt->kc", at.priced.jacobian, step)).max()) / tau
-                trusted = min(trusted, length) / _SHRINKING
-                if trusted < _LEAST_TRUSTED:
+            rise, length = tried.value - at.value, abs(step) / tau
+            # D is concave: a step that lowers it went too far in some unknown, whose slope now points back.
+            back = np.minimum(tried.slope * step, 0.0)
+            too_far = back < _MATTERS * back.min()
+            turning = abs(at.slope) / np.maximum(abs(at.slope) + abs(tried.slope), np.finfo(float).tiny)
+            if rise < 1e-4 * gain:
+                if length.max() < _LEAST_TRUSTED:
                     break
+                shorter = np.maximum(np.minimum(turning, 0.5) * length, _LEAST)
+                trusted = np.where(too_far, np.minimum(shorter, trusted), trusted)
                 continue
+            farther = _GROWTH * (trusted if rise >= _KEPT * gain else np.maximum(trusted / _GROWTH, length))
+            overshot = too_far & (turning < 0.5)
+            trusted = np.where(overshot, np.minimum(2.0 * turning * length, trusted), farther)
+            trusted = np.maximum(trusted, _LEAST)
             at = tried
         scale = 1.0 / tau
         price = at.priced.by_column @ conditions.membership.T
@@ -130,13 +157,14 @@ class ConeSolver:
         priced = conditions.prices(theta, _SOFTNESS * tau)
         scale = 1.0 / tau
         answer = sweep(State(scale, (priced.by_column @ conditions.membership.T) * scale), curvature=True)
-        table = answer.masses @ conditions.membership
-        slope = np.einsum("kct,kc->kt", priced.jacobian, table) - priced.offset_slope
-        return _At(theta, priced, answer, -tau * answer.log_partition - priced.offset, slope, table)
+        through = conditions.membership @ priced.jacobian
+        slope = (answer.masses[:, None, :] @ through)[:, 0] - priced.offset_slope
+        return _At(theta, priced, answer, -tau * answer.log_partition - priced.offset, slope, through)
 
 
-def _is_nearly_met(conditions: Conditions, masses: FloatArray) -> bool:
-    return bool((conditions.beyond(masses).sum(axis=1) <= _NEARLY * masses.sum(axis=1)).all())
+def _is_nearly_met(conditions: Conditions, masses: FloatArray, person: float) -> bool:
+    allowed = np.maximum(_NEARLY * masses.sum(axis=1), _ONE * person)
+    return bool((conditions.beyond(masses).sum(axis=1) <= allowed).all())
 
 
 def lower_bound(sweep: Sweep, conditions: Conditions, theta: FloatArray) -> float:
@@ -148,33 +176,23 @@ def lower_bound(sweep: Sweep, conditions: Conditions, theta: FloatArray) -> floa
     return hard.cost + float((price * hard.masses).sum()) - priced.offset - slack
 
 
-def _newton(at: _At, tau: float, conditions: Conditions, trusted: float) -> tuple[FloatArray, float]:
+def _newton(at: _At, tau: float, conditions: Conditions, trusted: FloatArray) -> tuple[FloatArray, float]:
     """Newton's step for θ, and the rise of D that it promises, twice."""
-    M = conditions.membership  # (cells, columns)
     curvature = at.answer.curvature
     assert curvature is not None
     n_clusters, n_unknowns = at.theta.shape
-    n_cells, n_columns = M.shape
-    pairs = (M[:, :, None] * M[:, None, :]).reshape(n_cells, -1)
-    response = (pairs.T @ curvature.reshape(n_cells, -1)) / tau
-    response = response.reshape(n_columns, n_columns, n_clusters, n_clusters).transpose(2, 0, 3, 1)  # (k, i, l, j)
-    J = at.priced.jacobian  # (k, columns, unknowns)
-    left = J.transpose(0, 2, 1) @ response.reshape(n_clusters, n_columns, -1)  # (k, t, l·j)
-    left = left.reshape(n_clusters * n_unknowns, n_clusters, n_columns).transpose(1, 0, 2)  # (l, k·t, j)
-    system = (left @ J).transpose(1, 0, 2).reshape(n_clusters * n_unknowns, -1)  # (k·t, l·u)
-    bend = conditions.bend(at.priced, at.table)
-    for k in range(n_clusters):
-        own = slice(k * n_unknowns, (k + 1) * n_unknowns)
-        system[own, own] += bend[k]
+    system = response(curvature, at.through) / tau  # (k·t, l·u)
+    bend = conditions.bend(at.priced, at.answer.masses @ conditions.membership)
+    blocks, every = system.reshape(n_clusters, n_unknowns, n_clusters, n_unknowns), np.arange(n_clusters)
+    blocks[every, :, every, :] += bend
     # Where no point is near to changing its mind the model is flat, and its step has no end: so much pull per step.
-    system[np.diag_indices_from(system)] += abs(at.slope).ravel() / (trusted * tau)
-    diagonal = np.sqrt(np.maximum(np.diag(system), np.finfo(float).tiny ** 0.5))
-    system = system / diagonal[:, None] / diagonal
-    system[np.diag_indices_from(system)] += _RIDGE
-    try:
-        step = np.linalg.solve(system, at.slope.ravel() / diagonal) / diagonal
-    except np.linalg.LinAlgError:
-        return np.zeros_like(at.theta), 0.0
-    if not np.isfinite(step).all():
+    own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
+    own += (abs(at.slope) / (trusted * tau)).ravel()
+    diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))
+    system /= diagonal[:, None] * diagonal
+    own += _RIDGE
+    _, step, failed = lapack.dposv(system, at.slope.ravel() / diagonal)
+    step = step / diagonal
+    if failed or not np.isfinite(step).all():
         return np.zeros_like(at.theta), 0.0
     return step.reshape(n_clusters, n_unknowns), float(step @ at.slope.ravel())

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._sweep.algebra import response
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
@@ -229,16 +230,13 @@ def _newton(
     """Newton's step for the prices, and twice the fall of E_τ that it promises. Solved in the columns' space."""
     assert curvature is not None
     M = fairness.membership  # (cells, columns)
-    n_clusters, (n_cells, n_columns) = len(price), M.shape
+    n_clusters, n_columns = len(price), M.shape[1]
     want = weight[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
     H = curvature * scale  # (cells, clusters, clusters)
     bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
-    # How column masses of cluster k respond to column prices of cluster l: Σ_c M_ci M_cj H_ckl, as (k, i, j, l).
-    pairs = (M[:, :, None] * M[:, None, :]).reshape(n_cells, -1)
-    response = (pairs.T @ H.reshape(n_cells, -1)).reshape(n_columns, n_columns, n_clusters, n_clusters)
-    product = bend @ response.transpose(2, 0, 1, 3).reshape(n_clusters, n_columns, -1)
-    product = product.reshape(n_clusters, n_columns, n_columns, n_clusters)  # (k, i, j, l)
-    system = product.transpose(0, 1, 3, 2).reshape(n_clusters * n_columns, -1)
+    # How column masses of cluster k respond to column prices of cluster l: Σ_c M_ci M_cj H_ckl.
+    answers = response(H, np.ascontiguousarray(np.broadcast_to(M, (n_clusters, *M.shape))))
+    system = (bend @ answers.reshape(n_clusters, n_columns, -1)).reshape(n_clusters * n_columns, -1)
     system[np.diag_indices_from(system)] += 1.0
     try:
         with np.errstate(invalid="ignore"):

@@ -8,11 +8,10 @@ import numpy as np
 
 from .._core import kernels
 from .._typing import FloatArray, IntArray
+from .algebra import laplacian
 from .layout import TILE, Layout, build_layout, every_nth_of_each
 from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
-
-_FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 
 
 class InMemorySweep:
@@ -58,6 +57,11 @@ class InMemorySweep:
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self.n_sweeps = 0
         self._steps = curvature_steps(layout.cell_counts)
+
+    @property
+    def person(self) -> float:
+        """What a point weighs on average."""
+        return self.total / max(self.n_samples, 1)
 
     def sampled(self, step: int) -> tuple[InMemorySweep, IntArray]:
         """Every step-th point of each cell: a sample with the data's group shares. Also its rows of X.
@@ -207,39 +211,6 @@ class InMemorySweep:
         rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=np.float32)
         kernels.soft_rows(self.plan, self.excess, state.scale, by_cell(state.pull), rows, self.n_threads)
         return rows
-
-
-def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
-    """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂pull of all points.
-
-    The diagonal of ``pairs`` holds Σ s_k² over all points: ``masses`` less that is what is not decided yet.
-    ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
-    """
-    weight = masses.sum(axis=1)
-    grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
-    diagonal = np.arange(masses.shape[1])
-    undecided = np.maximum(masses - pairs[:, diagonal, diagonal], 0.0)
-    pairs = np.triu(pairs, 1)
-    pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
-    pairs += _faint(pairs, masses, undecided)
-    table = -pairs
-    table[:, diagonal, diagonal] = pairs.sum(axis=2)
-    return table
-
-
-def _faint(pairs: FloatArray, masses: FloatArray, undecided: FloatArray) -> FloatArray:
-    """What the kernels leave out: points that give next to nothing to a cluster, Σ s_k s_l over them.
-
-    All a cluster has of a group may be such crumbs, s_k(1 − s_k) = s_k. The others hold the points behind them. People
-    who are decided, however few, are no crumbs.
-    """
-    weight = masses.sum(axis=1, keepdims=True)
-    missing = np.where(masses < _FAINT * weight, np.maximum(undecided - pairs.sum(axis=2), 0.0), 0.0)
-    rest = np.maximum(weight - masses, np.finfo(float).tiny)
-    crumbs = (missing / rest)[:, :, None] * masses[:, None, :]
-    diagonal = np.arange(masses.shape[1])
-    crumbs[:, diagonal, diagonal] = 0.0
-    return crumbs + crumbs.transpose(0, 2, 1)
 
 
 def by_cell(values: FloatArray) -> FloatArray:

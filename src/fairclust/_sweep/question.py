@@ -73,6 +73,11 @@ class Sweep(Protocol):
     n_clusters: int
     n_cells: int
 
+    @property
+    def person(self) -> float:
+        """What a point weighs on average."""
+        ...
+
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Answer for soft assignments."""
         ...

@@ -39,7 +39,7 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
     # Class-level requests: with metadata routing on, sensitive_features travels through a Pipeline by itself.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012 - scikit-learn reads a plain dict
 
-    moves_clusters = True  # whether fits end with moves of whole clusters; studies of many fits do without
+    moves_clusters = True  # whether fits begin with moves of whole clusters; studies of many fits do without
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
@@ -70,8 +70,7 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
             warnings.warn(_no_groups(self.fairness_weight, y), NoGroupsWarning, stacklevel=2)
         aim = self._aim(problem, population.attributes)
         with one_blas_thread():
-            fit = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
-            fit = aim.relocated(problem, fit) if self.moves_clusters else fit
+            fit = best_of(problem, starts, self._n_starts(), aim, with_moves=self.moves_clusters)
             fit, self.polished_ = self._polish(problem, aim, fit)
             fit = aim.proved(problem, fit)
         self._store(problem, population.attributes, fit)
@@ -148,7 +147,7 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         if len(starts) == 1:
             return PathStart(problem, population.attributes, starts[0])
         aim = WeightAim(0.0, MaxFairnessError(problem.fairness, self.max_fairness_error))
-        plain = best_of(problem, starts, self._n_starts(), aim.fit, aim.rank)
+        plain = best_of(problem, starts, self._n_starts(), aim)
         return PathStart(problem, population.attributes, plain.result.parameters)
 
     def _aim(self, problem: Problem, attributes: Attributes) -> Aim:

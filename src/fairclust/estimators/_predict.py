@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .. import _checks as checks
 from .._fairness.term import representation
 from .._fit.problem import Problem
+from .._fit.records import Start
 from .._objectives import FixedObjective
 from .._onnx_files import Rule, write_onnx
 from .._people.attributes import Attributes, Cells
@@ -103,7 +104,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
             if (sizes > 0).all():
                 aim = self._fairness_aim(problem, attributes)
                 with one_blas_thread():
-                    fit = aim.fit(problem, centers[used])
+                    fit = aim.fit(problem, Start(centers[used]))
                 sizes = fit.result.masses.sum(axis=1)
                 if (sizes > 0).all():
                     break

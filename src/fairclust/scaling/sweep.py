@@ -18,8 +18,9 @@ import numpy as np
 from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._people.attributes import Cells
 from .._people.columns import Columns
+from .._sweep.algebra import laplacian
 from .._sweep.layout import build_layout
-from .._sweep.memory import InMemorySweep, by_cell, laplacian
+from .._sweep.memory import InMemorySweep, by_cell
 from .._sweep.question import Answer, Candidates, HardAnswer, State
 from .._sweep.sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 from .._table.summaries import Learned
@@ -325,6 +326,11 @@ class StreamedSweep:
         self.costs = Costs(SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_cells)
         self.labels: RuledLabels | None = None
         self._labels_to = labels_to
+
+    @property
+    def person(self) -> float:
+        """What a row weighs on average."""
+        return self.total / self.n_samples
 
     def sampled(self, step: int) -> tuple[InMemorySweep, Sample]:
         """Every step-th row of each cell, or fewer where there would be too many; and these rows."""

@@ -1,0 +1,155 @@
+"""The small tables between two sweeps, in NumPy: see small_bindings.cpp."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import FloatArray
+
+_MOST_STEPS = 60  # of a root search that halves its bracket where Newton's step leaves it; ten do nearly always
+_FAR = 300.0  # logarithms of heights that are looked at: squares of their inverses are still numbers
+
+
+def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray, faint: float) -> FloatArray:
+    """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂pull of all points.
+
+    The diagonal of ``pairs`` holds Σ s_k² over all points: ``masses`` less that is what is not decided yet.
+    ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
+    """
+    weight = masses.sum(axis=1)
+    grow = np.divide(weight, sampled, out=np.zeros_like(weight), where=sampled > 0)
+    diagonal = np.arange(masses.shape[1])
+    undecided = np.maximum(masses - pairs[:, diagonal, diagonal], 0.0)
+    pairs = np.triu(pairs, 1)
+    pairs = (pairs + pairs.transpose(0, 2, 1)) * grow[:, None, None]
+    pairs += _crumbs(pairs, masses, undecided, faint)
+    table = -pairs
+    table[:, diagonal, diagonal] = pairs.sum(axis=2)
+    return table
+
+
+def _crumbs(pairs: FloatArray, masses: FloatArray, undecided: FloatArray, faint: float) -> FloatArray:
+    """What the kernels leave out: points that give next to nothing to a cluster, Σ s_k s_l over them.
+
+    All a cluster has of a group may be such crumbs, s_k(1 − s_k) = s_k. The others hold the points behind them. People
+    who are decided, however few, are no crumbs.
+    """
+    weight = masses.sum(axis=1, keepdims=True)
+    missing = np.where(masses < faint * weight, np.maximum(undecided - pairs.sum(axis=2), 0.0), 0.0)
+    rest = np.maximum(weight - masses, np.finfo(float).tiny)
+    crumbs = (missing / rest)[:, :, None] * masses[:, None, :]
+    diagonal = np.arange(masses.shape[1])
+    crumbs[:, diagonal, diagonal] = 0.0
+    return crumbs + crumbs.transpose(0, 2, 1)
+
+
+def response(laplacians: FloatArray, through: FloatArray) -> FloatArray:
+    """Σ_c through_kct · L_ckl · through_lcu, as a matrix over (k, t) and (l, u): how slopes answer to unknowns."""
+    n_clusters, _, n_unknowns = through.shape
+    table = np.einsum("kct,ckl,lcu->ktlu", through, laplacians, through, optimize=True)
+    return np.ascontiguousarray(table.reshape(n_clusters * n_unknowns, -1))
+
+
+def error_mixes(
+    theta: FloatArray, center: FloatArray, limit: float, softness: float, flat: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The dearest mixes with KL(centre ‖ q) ≤ limit: inside where softness keeps them there, else on the rim."""
+    t = theta - theta.max(axis=1, keepdims=True)
+    # In units of each row's spread: −1 … 0. A row of equal prices has no dearest mix: it keeps the middle one.
+    spread = -t.min(axis=1)
+    is_flat = spread <= max(flat * max(float(spread.max()), softness), np.finfo(float).tiny ** 0.25)
+    spread = np.where(is_flat, max(float(spread.max()), softness, np.finfo(float).tiny ** 0.25), spread)
+    t = np.where(is_flat[:, None], 0.0, t / spread[:, None])
+    delta = softness / spread
+    rim = np.zeros(len(t))
+    rim[~is_flat] = _rim(t[~is_flat], center[~is_flat], limit)
+    height = np.maximum(rim, np.where(is_flat & (softness == 0), 1.0, _inside(t, center, delta)))
+    weight = center / (height[:, None] - t)
+    kappa = 1.0 / weight.sum(axis=1)
+    shares = kappa[:, None] * weight
+    turn = _turn_inside(shares, center, kappa[:, None])
+    on_rim = ~is_flat & (height <= rim)
+    if on_rim.any():
+        turn[on_rim] = _turn_on_rim(shares[on_rim], center[on_rim], kappa[on_rim])
+    worth = (theta * shares).sum(axis=1) - softness * np.minimum(_error(height, t, center), limit)
+    return shares, worth, turn / spread[:, None, None]
+
+
+def _turn_inside(shares: FloatArray, center: FloatArray, kappa: FloatArray) -> FloatArray:
+    """∂q/∂θ where q_j = κ·centre_j/(μ − θ_j), κ stays, and the shares add up to 1."""
+    speed = shares**2 / np.maximum(kappa * center, np.finfo(float).tiny)
+    turn = -speed[:, :, None] * speed[:, None, :]
+    turn /= np.maximum(speed.sum(axis=1), np.finfo(float).tiny)[:, None, None]
+    diagonal = np.arange(shares.shape[1])
+    turn[:, diagonal, diagonal] += speed
+    return turn
+
+
+def _error(height: FloatArray, t: FloatArray, center: FloatArray) -> FloatArray:
+    """KL(centre ‖ q) of the mix at this height of μ above the dearest group: log of a mean over a geometric mean."""
+    w = height[:, None] - t
+    return np.maximum((center * np.log(w)).sum(axis=1) + np.log((center / w).sum(axis=1)), 0.0)
+
+
+def _rim(t: FloatArray, center: FloatArray, limit: float) -> FloatArray:
+    """The height at which the error is ``limit``: it falls as that grows. Newton on logarithms, in a bracket."""
+    mean = (center * t).sum(axis=1, keepdims=True)
+    variance = (center * (t - mean) ** 2).sum(axis=1)
+    # Far away the error is variance / (2 height²), from the mean.
+    x = np.log(np.maximum(np.sqrt(variance / (2 * limit)) + mean[:, 0], 1e-3 * np.sqrt(variance) + 1e-290))
+    low, high = np.full(len(t), -_FAR), np.full(len(t), _FAR)
+    for _ in range(_MOST_STEPS):
+        height = np.exp(x)
+        w = height[:, None] - t
+        inverse = center / w
+        total = inverse.sum(axis=1)
+        error = np.maximum((center * np.log(w)).sum(axis=1) + np.log(total), 1e-300)
+        slope = height * (total - (inverse / w).sum(axis=1) / total) / error  # d log error / d log height, ≤ 0
+        gap = np.log(error / limit)
+        low, high = np.where(gap > 0, x, low), np.where(gap > 0, high, x)
+        if (abs(gap) < 1e-11).all():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = x - gap / slope
+        inside = np.isfinite(step) & (step > low) & (step < high)
+        after = np.where(inside, step, (low + high) / 2)
+        if (abs(after - x) < 1e-14 * np.maximum(abs(x), 1.0)).all():
+            break
+        x = after
+    return np.exp(x)
+
+
+def _inside(t: FloatArray, center: FloatArray, delta: FloatArray) -> FloatArray:
+    """The height at which κ = δ: κ is concave and grows with it, so that Newton's steps from below stay below."""
+    if not delta.any():
+        return np.zeros(len(t))
+    height = np.maximum(center[np.arange(len(t)), t.argmax(axis=1)] * delta, 1e-290)
+    for _ in range(_MOST_STEPS):
+        w = height[:, None] - t
+        inverse = center / w
+        kappa = 1.0 / inverse.sum(axis=1)
+        rest = delta - kappa
+        if (rest <= 1e-13 * delta).all():
+            break
+        height = height + np.maximum(rest, 0.0) / (kappa**2 * (inverse / w).sum(axis=1))
+    return height
+
+
+def _turn_on_rim(shares: FloatArray, center: FloatArray, kappa: FloatArray) -> FloatArray:
+    """∂q/∂θ along the rim: q_j = κ U_j/(μ − θ_j) with Σ q = 1 and Σ U log q fixed. Only θ's direction counts."""
+    # With s_j = q_j/U_j · q_j = q_j² / U_j and 1/(μ − θ_j) = q_j/(κ U_j):
+    #   dq_j = q_j dlogκ − (q_j²/(κU_j)) (dμ − dθ_j)
+    #   Σ dq = 0 and Σ (U_j/q_j) dq_j = 0  →  two equations for dlogκ and dμ.
+    a = shares**2 / (kappa[:, None] * center)  # q²/(κU)
+    b = shares / kappa[:, None]  # U/q · a
+    A, B = a.sum(axis=1), b.sum(axis=1)  # B = 1/κ
+    # Σ dq = L − A·dμ + a·dθ = 0;  Σ (U/q) dq = L − B·dμ + b·dθ = 0   (L = dlogκ; Σ U = Σ q = 1)
+    #   → dμ = (a − b)·dθ / (A − B),  L = A·dμ − a·dθ
+    scale = A - B
+    safe = np.where(abs(scale) > 1e-14 * np.maximum(A, B), scale, np.inf)
+    dmu = (a - b) / safe[:, None]
+    dlog = A[:, None] * dmu - a
+    turn = shares[:, :, None] * dlog[:, None, :] - a[:, :, None] * dmu[:, None, :]
+    diagonal = np.arange(shares.shape[1])
+    turn[:, diagonal, diagonal] += a
+    return (turn + turn.transpose(0, 2, 1)) / 2
