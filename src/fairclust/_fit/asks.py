@@ -21,6 +21,7 @@ from .._solvers.cone import ConeSolver, Prices, lower_bound
 from .._sweep.question import DataSweep, HardAnswer, State
 from .._typing import FloatArray
 
+_NOISE = 1e-6  # of a cost: point costs are kept in single precision
 _PLAIN_TEMPERATURE = 0.05  # of soft assignments without a fairness term, in mean gaps
 
 
@@ -194,7 +195,8 @@ class GoalAsk(Ask):
                 prices = self.solver.solve(sweep, conditions)
                 continue
             found = self._repaired(sweep, prices, hard)
-            if found.hard.cost + self.penalty(found.hard.masses) < to_beat or not self.solver.can_cool(prices):
+            is_cheaper = found.hard.cost + self.penalty(found.hard.masses) < to_beat - _NOISE * abs(to_beat)
+            if is_cheaper or np.isinf(to_beat) or not self.solver.can_cool(prices):
                 return found
             prices = self.solver.cool(sweep, conditions, prices)
 

@@ -21,6 +21,7 @@ from .records import FitResult, Settings, Start, StopReason
 if TYPE_CHECKING:
     from .problem import Problem
 
+_MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
 _ROUNDING = 1e-9  # relative difference of two energies that is none
 
 
@@ -57,7 +58,7 @@ def fit_once(problem: Problem, ask: Ask, start: Start, settings: Settings | None
             best = replace(best, parameters=move.to, state=found.state, warm=warm)
             break
         failing = ask.failing(hard.masses) if best is None else None
-        if failing is not None and n_moved < min(sweep.n_clusters, settings.max_iter - 1):
+        if failing is not None and n_moved < min(_MOST_MOVED, settings.max_iter - 1):
             # This cluster cannot be what it should, whoever is in it: its centre goes where it can.
             elsewhere = objective.relocated(sweep, move.to, labels, failing)
             if elsewhere is not None:

@@ -7,13 +7,13 @@ which depends on the two clusters and the point's cell only.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._goals.conditions import Conditions
+from .._goals.moves import Moves
 from .._solvers import FairnessTerm
 from .._typing import FloatArray, IntArray
 from .asks import Ask
@@ -26,46 +26,6 @@ _MOST_ROUNDS = 100  # of looking at every point; ten do nearly always
 _LEAST_GAIN = 1e-12  # of the energy; below this a gain is rounding
 
 
-class Moves(ABC):
-    """What one point's move does beside its distance, kept up to date move by move.
-
-    Attributes
-    ----------
-    masses : ndarray of shape (n_clusters, n_cells)
-        Of the labels so far.
-    enter, leave : ndarray of shape (n_clusters, n_cells)
-        What it costs when a point of each cell enters or leaves each cluster; infinity where it may not.
-    """
-
-    def __init__(self, masses: FloatArray) -> None:
-        self.masses = masses.copy()
-        unit = np.eye(masses.shape[1])
-        self._changes = np.concatenate((np.zeros((1, masses.shape[1])), unit, -unit))
-        self.enter = np.zeros_like(self.masses)
-        self.leave = np.zeros_like(self.masses)
-        self._refresh(np.arange(len(masses)))
-
-    def move(self, cell: int, source: int, destination: int) -> None:
-        """Record a move."""
-        self.masses[source, cell] -= 1.0
-        self.masses[destination, cell] += 1.0
-        self._refresh(np.array([source, destination]))
-
-    @abstractmethod
-    def _costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
-        """What rows of masses cost, each the cluster's own."""
-
-    def _refresh(self, clusters: IntArray) -> None:
-        n_cells = self.masses.shape[1]
-        # Rows per cluster: as it is, then with a point of each cell more, then with one less.
-        rows = np.maximum(self.masses[clusters, None, :] + self._changes, 0.0)
-        owners = np.repeat(clusters, rows.shape[1])
-        values = self._costs(rows.reshape(-1, n_cells), owners).reshape(len(clusters), -1)
-        change = values[:, 1:] - values[:, :1]
-        self.enter[clusters] = change[:, :n_cells]
-        self.leave[clusters] = change[:, n_cells:]
-
-
 class PenaltyMoves(Moves):
     """Moves that change Σ_k weight_k · fairness_k."""
 
@@ -74,7 +34,8 @@ class PenaltyMoves(Moves):
         self._weight = weight
         super().__init__(masses)
 
-    def _costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
+    def costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
+        """Weighted fairness."""
         return self._weight[clusters] * self._fairness.value(rows, clusters)
 
 
@@ -85,13 +46,10 @@ class GoalMoves(Moves):
         self._goal = goal
         super().__init__(masses)
 
-    def _costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
+    def costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
+        """Nothing, or infinity."""
         is_met = self._goal.beyond(rows, clusters).sum(axis=1) <= 0
         return np.where(is_met & (rows.sum(axis=1) > 0), 0.0, np.inf)
-
-    def _refresh(self, clusters: IntArray) -> None:
-        with np.errstate(invalid="ignore"):
-            super()._refresh(clusters)
 
 
 def polish(problem: Problem, ask: Ask, result: FitResult, moves: Moves) -> tuple[FitResult, bool]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .._sweep.question import Candidates, DataSweep, HardAnswer
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from .conditions import Conditions
+from .moves import Moves
 
 _SHORT_LIST = 12  # kinds of moves that points are looked up for at a time
 _CANDIDATES = 64  # points per kind of move: more are hardly ever moved
@@ -28,35 +29,21 @@ class Repaired:
     hard: HardAnswer
 
 
-class _Table:
-    """How far each cluster is from the goal, and what one person more or less of each cell does to that."""
+class _Beyond(Moves):
+    """How many people each cluster is beyond the goal."""
 
     def __init__(self, goal: Conditions, masses: FloatArray, unit: float) -> None:
-        self.masses = masses.copy()
-        self._goal, self._unit = goal, unit
-        self.beyond = np.zeros(len(masses))
-        self.enter, self.leave = np.zeros_like(masses), np.zeros_like(masses)
-        self.refresh(np.arange(len(masses)))
+        self._goal = goal
+        super().__init__(masses, unit)
 
-    def of(self, rows: FloatArray, clusters: FloatArray) -> FloatArray:
-        """People beyond the goal, of rows that stand for clusters."""
+    def costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
+        """People beyond the goal."""
         return self._goal.beyond(np.maximum(rows, 0.0), clusters).sum(axis=1)
-
-    def refresh(self, clusters: FloatArray) -> None:
-        """Bring the tables of some clusters up to date."""
-        n_cells = self.masses.shape[1]
-        unit = self._unit * np.eye(n_cells)
-        changes = np.concatenate((np.zeros((1, n_cells)), unit, -unit))
-        rows = self.masses[clusters, None, :] + changes
-        values = self.of(rows.reshape(-1, n_cells), np.repeat(clusters, len(changes))).reshape(len(clusters), -1)
-        self.beyond[clusters] = values[:, 0]
-        self.enter[clusters] = values[:, 1 : 1 + n_cells] - values[:, :1]
-        self.leave[clusters] = values[:, 1 + n_cells :] - values[:, :1]
 
     def kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
         change = self.leave.T[:, :, None] + self.enter.T[:, None, :]  # (cell, from, to)
-        empty = self._unit * (1 - 1e-9) > self.masses.T
+        empty = self.unit * (1 - 1e-9) > self.masses.T
         change[np.broadcast_to(empty[:, :, None], change.shape)] = np.inf
         own = np.arange(len(self.masses))
         change[:, own, own] = np.inf
@@ -86,12 +73,12 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
     if not goal.beyond(hard.masses).any():
         return Repaired(labels, hard)
     unit = sweep.person
-    table = _Table(goal, hard.masses, unit)
+    table = _Beyond(goal, hard.masses, unit)
     pool = _Pool(sweep, labels)
     cost = hard.cost
-    most = 64 + 4 * int(table.beyond.sum() / unit) + hard.masses.size
+    most = 64 + 4 * int(table.value.sum() / unit) + hard.masses.size
     for _ in range(most):
-        if not table.beyond.any():
+        if not table.value.any():
             break
         kinds = table.kinds()
         best = pool.best(kinds)
@@ -102,7 +89,7 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
         tried = table.masses[pair].copy()
         tried[0, cell] -= best.mass
         tried[1, cell] += best.mass
-        if table.of(tried, pair).sum() >= table.beyond[pair].sum():  # heavier than people are on average
+        if table.costs(tried, pair).sum() >= table.value[pair].sum():  # heavier than people are on average
             pool.take(best, source)
             continue
         table.masses[pair] = tried

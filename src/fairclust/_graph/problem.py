@@ -127,10 +127,13 @@ class NCutProblem(Problem):
         """Fit for a goal; at weights, see :meth:`fit_weights`."""
         assert isinstance(ask, GoalAsk)
         n_before = self.sweep.n_sweeps
-        near = self._near_goal(ask, start)
+        if start.warm is not None:  # the end of a fit for a goal nearby
+            near, n_rounds = [_AtWeight(np.nan, self._result_of(start.parameters))], 0
+        else:
+            near, n_rounds = self._near_goal(ask, start), _GOAL_ROUNDS
         found = [self._meet(ask, one.weight, one.result) for one in near]
         best = min(found, key=lambda one: one.energy)
-        for _ in range(_GOAL_ROUNDS):
+        for _ in range(n_rounds):
             # A smaller weight lets the cut fall and fairness go; meeting the goal from there may end lower.
             weight = near[0].weight * _LETTING_GO
             looser = self.fit(weight, Start(best.parameters))
@@ -146,6 +149,14 @@ class NCutProblem(Problem):
             best, energy_history=history, n_iter=len(history), n_sweeps=self.sweep.n_sweeps - n_before,
             stop_reason=StopReason.SEARCH_ENDED,
         )  # fmt: skip
+
+    def _result_of(self, labels: IntArray) -> FitResult:
+        """Labels as a result: their masses and their cut."""
+        own = self.sweep.layout.to_visiting_order(labels)
+        masses = np.zeros((self.sweep.n_clusters, self.sweep.n_cells))
+        np.add.at(masses, (own, self.sweep.layout.cells), 1.0)
+        value = self.objective.value(labels, self.sweep.n_clusters, self.sweep.n_threads)
+        return FitResult(own, labels, self._hold(labels), masses, value, value)
 
     def _near_goal(self, ask: GoalAsk, start: Start) -> list[_AtWeight]:
         """Fits at one weight for all clusters: one that just misses the goal, and one that just meets it."""

@@ -9,7 +9,7 @@ from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from .._fit.polish import Moves
+    from .._goals.moves import Moves
 
 
 class Objective(ABC):

@@ -17,7 +17,7 @@ from ._base import Objective
 from .kmeans import _slices
 
 if TYPE_CHECKING:
-    from .._fit.polish import Moves
+    from .._goals.moves import Moves
 
 
 _FEW = 8  # one in so many labels that change: adding up the changes takes less than adding up all

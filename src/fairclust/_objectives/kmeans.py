@@ -16,7 +16,7 @@ from ._base import Objective
 from .centers import SQUARED_EUCLIDEAN
 
 if TYPE_CHECKING:
-    from .._fit.polish import Moves
+    from .._goals.moves import Moves
 
 _ROWS = 1 << 16  # in float64 at a time, for passes in NumPy: 13 MB with 25 features
 
