@@ -350,16 +350,19 @@ def test_the_mean_of_ratios_is_geometric():
 def test_losses_stand_first_and_say_who_and_how_much():
     text = markdown([part([row(result(101.0), result(100.0, people_beyond=1.5)), row(result(90.0))])], {})
     assert text.index("## What we lose") < text.index("## Counted") < text.index("## Toys")
-    assert (
-        "- Toys, Toy, K=3, 0.1: Ours costs 101.00; Rival has 100.00 with 1.5 people beyond the goal, 1 % less." in text
-    )
+    assert "- Toys, Toy, K=3, 0.1: costs 101.00; Rival has 100.00 with 1.5 people beyond the goal, 1 % less." in text
 
 
 def test_a_missed_goal_is_told_in_the_list_and_in_the_table():
     text = markdown([part([row(result(80.0, is_met=False), result(100.0))])], {})
-    assert "Ours misses the goal (balance 0.400); Rival has 100.00." in text
+    assert "misses the goal (balance 0.400); Rival has 100.00." in text
     assert "missed: balance 0.400" in text
     assert "0 of 1" in text
+
+
+def test_the_largest_losses_stand_first():
+    text = markdown([part([row(result(101.0), result(100.0)), row(result(150.0), result(100.0))])], {})
+    assert text.index("costs 150.00") < text.index("costs 101.00")
 
 
 def test_nothing_lost_is_said():

@@ -222,6 +222,8 @@ def _prices(Figure: Any, panels: list[Drawn]) -> Any:
         ax.set_xscale("log")
         ax.set_yscale("symlog", linthresh=_NEAR_ZERO)
         ax.axhline(0.0, color="#8C8C8C", linewidth=0.8)
+        heights = [point["above"] for point in panel["points"]]
+        ax.set_ylim(min(2 * min(heights), -0.3 * _NEAR_ZERO), 2 * max(*heights, _NEAR_ZERO))
         ax.set_title(panel["data"])
         ax.set_xlabel("processor seconds")
     for ax in axes.flat[len(panels) :]:

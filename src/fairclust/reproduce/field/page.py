@@ -121,15 +121,23 @@ not count.
 
 
 def _losses(parts: list[Part]) -> str:
-    lines = []
-    for part in parts:
-        for method in part.ours:
-            for against in ("rival", "printed"):
-                for row in part.rows:
-                    verdict = _verdict(row, method, part, against)
-                    if verdict is not None and verdict.outcome == "loss":
-                        lines.append(f"- {part.protocol.title}, {row.case.name}: {_loss(part, row, method, verdict)}")
-    return "\n".join(lines) or "Nothing in these rows."
+    """Every lost row, the method with most starts first; of each, missed goals, then the largest losses."""
+    names = list(dict.fromkeys(method for part in parts for method in part.ours))
+    said = []
+    for method in reversed(names):
+        lost = [
+            (
+                -(verdict.ratio or math.inf),
+                f"- {part.protocol.title}, {row.case.name}: {_loss(part, row, method, verdict)}",
+            )
+            for part in parts
+            for row in part.rows
+            for against in ("printed", "rival")
+            if (verdict := _verdict(row, method, part, against)) is not None and verdict.outcome == "loss"
+        ]
+        lines = [line for _, line in sorted(lost, key=lambda pair: pair[0])] or ["Nothing in these rows."]
+        said.append(f"### {method.title}\n\n" + "\n".join(lines))
+    return "\n\n".join(said)
 
 
 def _loss(part: Part, row: Row, method: Method, verdict: Verdict) -> str:
@@ -137,9 +145,9 @@ def _loss(part: Part, row: Row, method: Method, verdict: Verdict) -> str:
     beyond = f" with {verdict.people_beyond:.2g} people beyond the goal" if verdict.people_beyond > 1e-6 else ""
     other = f"{verdict.other} has {number(verdict.value * factor)}{beyond}"
     if not ours["is_met"]:
-        return f"{method.title} misses the goal ({_fairness(ours, part)}); {other}."
+        return f"misses the goal ({_fairness(ours, part)}); {other}."
     more = "" if verdict.ratio is None else f", {100 * (verdict.ratio - 1):.2g} % less"
-    return f"{method.title} costs {number(ours['objective'] * factor)}; {other}{more}."
+    return f"costs {number(ours['objective'] * factor)}; {other}{more}."
 
 
 def _fairness(result: dict[str, Any], part: Part) -> str:
@@ -238,8 +246,12 @@ def _cells(
     cells.append("–" if gap is None or math.isnan(gap) else f"{100 * gap:.2f} %")
     for method in rivals:
         cells += _cost_and_seconds(part, row, method)
-    figures = {one.method: one for one in row.printed()}
-    cells += [number(figures[name].objective * factor) if name in figures else "–" for name in printed]
+    figures = {one.method: one.objective * factor for one in row.printed()}
+    as_printed = row.case.scale == factor == 1
+    cells += [
+        (f"{figures[name]:.10g}" if as_printed else number(figures[name])) if name in figures else "–"
+        for name in printed
+    ]
     verdicts = [] if main is None else [row.against_rival(main.name, part.methods)]
     verdicts += [row.against_printed(main.name)] if printed and main is not None else []
     cells += ["–" if one is None or one.ratio is None else f"{one.ratio:.4f}" for one in verdicts]
