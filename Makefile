@@ -93,10 +93,11 @@ coverage:        ## Which lines the tests run, Python and C++ (build/coverage)
 	  --gcov-ignore-parse-errors all --html-details build/coverage/cpp/index.html --txt
 
 wheel: $(VENV)/.venv   ## A wheel and an sdist for this platform in dist/, checked; see docs/installing.md for others
-	$(BIN)/python -m pip install -q build twine check-wheel-contents
+	$(BIN)/python -m pip install -q build twine check-wheel-contents abi3audit
 	rm -rf dist && $(BIN)/python -m build --outdir dist .
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
+	if ls dist/*abi3*.whl 2>/dev/null; then $(BIN)/abi3audit --strict --report dist/*abi3*.whl; fi
 	@ls -l dist
 
 review: $(VENV)/.venv   ## What Scientific Python's reviewer of repositories says

@@ -83,5 +83,23 @@ def _energy(seed):
     )
 
 
+def test_fits_at_the_same_time_give_the_blas_its_threads_back():
+    from threadpoolctl import threadpool_info
+
+    from fairclust.estimators._machine import one_blas_thread
+
+    def blas():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    before, first, second = blas(), one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    assert set(blas()) <= {1}
+    first.__exit__(None, None, None)  # the first to come is the first to go
+    assert set(blas()) <= {1}
+    second.__exit__(None, None, None)
+    assert blas() == before
+
+
 def test_fits_of_all_estimators_at_the_same_time_equal_fits_one_by_one():
     assert fits_at_the_same_time(n_threads=3, n_jobs=2)

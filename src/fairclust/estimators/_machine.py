@@ -1,17 +1,21 @@
-"""What the machine gives a fit: BLAS threads, compiled kernels."""
+"""What the machine gives a fit: BLAS threads, compiled kernels. The whole process shares them: changes are locked."""
 
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any
+from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
 from .._core import is_compiled
 from ..errors import SlowKernelsWarning
 
+_lock = Lock()
+_limited = ExitStack()  # what gives the BLAS its threads back
+_n_fits = 0  # under way in this process
 _said_slow = False
 
 
@@ -21,17 +25,33 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Prices are solved for in small systems: more BLAS threads than one only wait for each other."""
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
-    return limited
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Prices are solved for in small systems: more BLAS threads than one only wait for each other.
+
+    The limit is the whole process's: the first of several fits at the same time sets it, the last one lifts it. If each
+    put back what it had found, the limit would outlive them.
+    """
+    global _n_fits
+    with _lock:
+        if not _n_fits:
+            _limited.enter_context(_blas().limit(limits=1, user_api="blas"))
+        _n_fits += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_fits -= 1
+            if not _n_fits:
+                _limited.close()
 
 
 def warn_if_slow() -> None:
     """Say once that the compiled kernels are absent."""
     global _said_slow
-    if not is_compiled and not _said_slow:
-        _said_slow = True
+    with _lock:
+        is_news, _said_slow = not is_compiled and not _said_slow, _said_slow or not is_compiled
+    if is_news:
         warnings.warn(
             "fairclust's compiled kernels are absent, so NumPy does the work: same results, slower. "
             "Install a C++ compiler and reinstall fairclust to get them.",
