@@ -80,6 +80,8 @@ html_js_files = ["fairclust.js"]
 html_extra_path = ["llms.txt"]
 html_show_sourcelink = False
 html_copy_source = False
+toc_object_entries_show_parents = "hide"  # beside a page of the reference, methods without their class
+
 html_theme_options = {
     "logo": {"text": "fairclust"},
     "show_prev_next": True,

@@ -42,7 +42,7 @@ class FairKMedian(PredictingClusterer):
     ----------
     %(n_clusters)s
     metric : {"euclidean", "manhattan", "gower"}, default="euclidean"
-        The distance. "gower": for tables of numbers, words and gaps; a number differs by |x − y| over its range, a
+        The distance. "gower": for tables of numbers, words and gaps; a number differs by its share of the range, a
         category by 0 or 1, and the distance is the mean over the columns.
     center : {"medoid", "geometric"}, default="medoid"
         "medoid": the row of a cluster with the least sum of distances to its other rows. "geometric": the place in
