@@ -23,6 +23,7 @@ PLUMBING = {
     "StreamedKMeans",
     "StreamedKMedian",
     "StreamedSweep",
+    "StreamedTable",
     "as_blocks",
     "fits_in_memory",
     "open_blocks",
