@@ -29,11 +29,11 @@ def site(browser):  # noqa: F811
         pytest.skip("the site is not built: make docs")
     contexts = []
 
-    def show(page, **options):
+    def show(page, query="", **options):
         context = browser.new_context(**options)
         contexts.append(context)
         tab = context.new_page()
-        tab.goto((SITE / page).as_uri())
+        tab.goto((SITE / page).as_uri() + query)
         return tab
 
     yield show
@@ -55,7 +55,7 @@ def test_phones_need_not_scroll_sideways(site, page):
 
 @pytest.mark.parametrize(("word", "page"), [("gower", "tables.html"), ("medoid", "kmedian.html")])
 def test_search_finds_the_page(site, word, page):
-    tab = site(f"search.html?q={word}")
+    tab = site("search.html", f"?q={word}")
     tab.wait_for_selector("#search-results li a", timeout=15_000)
     links = tab.eval_on_selector_all("#search-results li a", "all => all.map(one => one.getAttribute('href'))")
     assert any(link.split("?")[0].split("#")[0].endswith(page) for link in links)
