@@ -1,5 +1,6 @@
 """The first thing that the ``fairclust`` command runs: it listens for Ctrl-C before the library is imported."""
 
+import signal
 import sys
 
 
@@ -12,3 +13,6 @@ def main() -> None:
     except KeyboardInterrupt:
         print("Stopped. Nothing was written.", file=sys.stderr)
         sys.exit(130)
+    finally:  # all is done: a signal while Python clears up must not make it look as if it were not
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)

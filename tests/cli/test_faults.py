@@ -12,6 +12,7 @@ import time
 import numpy as np
 import polars
 import pytest
+import typer
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits are those of POSIX")
 
@@ -139,6 +140,40 @@ def test_ctrl_c_before_the_command_runs_is_told_too(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="130"):
         main(["fit"])
     assert "Stopped. Nothing was written." in capsys.readouterr().err
+
+
+def test_a_signal_in_a_callback_of_pythons_own_is_not_lost_and_shows_no_traceback(capsys):
+    import gc
+    import weakref
+
+    from fairclust.cli.screen import guarded
+
+    class Thing:
+        pass
+
+    @guarded
+    def command():
+        thing = Thing()
+        kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))  # what it raises is dropped by Python
+        del thing
+        gc.collect()
+        assert kept() is None
+
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    assert ended.value.exit_code == 130
+    said = capsys.readouterr().err
+    assert "Stopped" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_signal_after_the_work_is_done_changes_nothing(number):
+    late = f"import atexit, os; atexit.register(os.kill, os.getpid(), {int(number)})"
+    run = [sys.executable, "-c", f"{late}; {SCRIPT}", "--version"]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0
+    assert not ended.stderr
 
 
 # --- no room, no right ------------------------------------------------------------------------------------------------

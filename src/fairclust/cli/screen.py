@@ -133,13 +133,20 @@ def _heard_signals() -> Iterator[None]:
         _asked_to_stop.append(_Terminated if number == signal.SIGTERM else KeyboardInterrupt)
         raise _asked_to_stop[-1]
 
+    def tell(unraisable: Any) -> None:
+        """Keep silent of an exception of ours that Python could not pass on; it is raised again below."""
+        if not (_asked_to_stop and issubclass(unraisable.exc_type, KeyboardInterrupt)):
+            old_hook(unraisable)
+
     _asked_to_stop.clear()
+    old_hook, sys.unraisablehook = sys.unraisablehook, tell
     old = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
         stop_if_asked()
     finally:
         _asked_to_stop.clear()
+        sys.unraisablehook = old_hook
         for number, handler in old.items():
             signal.signal(number, handler)
 
