@@ -17,7 +17,10 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 from cases import people
 from fairclust import FairKMeans, FairKMedian, FairNCut, fairness_path, load
-from fairclust._objectives import KMeansObjective
+from fairclust._objectives import KMeansObjective, SparseKMeansObjective
+from fairclust._sweep.layout import build_layout
+from fairclust._sweep.memory import InMemorySweep
+from fairclust._table.sparse import sparse_rows
 from fairclust.errors import FairclustError, InvalidInputError
 
 K = 4
@@ -289,8 +292,8 @@ def documents(n_rows=400, n_words=300, seed=0, dtype=np.float64):
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_sparse_rows_are_clustered_as_dense_ones(settings, monkeypatch):
-    # Where dense rows would be cut in two to move a cluster, sparse ones are not.
-    monkeypatch.setattr(KMeansObjective, "can_relocate", False)
+    # Clusters are cut in two in another way, so the moves of whole clusters are left out.
+    monkeypatch.setattr(FairKMeans, "moves_clusters", False)
     X, groups = documents()
     dense = X.toarray()
     init = dense[[0, 3, 7, 11]]
@@ -300,6 +303,21 @@ def test_sparse_rows_are_clustered_as_dense_ones(settings, monkeypatch):
     assert adjusted_rand_score(mine.labels_, other.labels_) > 0.98
     assert np.array_equal(mine.predict(X), mine.predict(dense))
     np.testing.assert_allclose(mine.transform(X), mine.transform(dense), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+def test_sparse_clusters_are_cut_in_two_about_as_well_as_dense_ones(weighted):
+    X, _ = documents()
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.5, 2.0, X.shape[0]) if weighted else None
+    layout = build_layout(np.zeros(X.shape[0], dtype=np.int32), 1)
+    sweep, labels = InMemorySweep(layout, 2, weights), (np.arange(X.shape[0]) % 2).astype(np.int32)
+    centers = np.zeros((2, X.shape[1]))
+    mine = SparseKMeansObjective(sparse_rows(X)).halves(sweep, centers, labels)
+    dense = KMeansObjective(X.toarray()).halves(sweep, centers, labels)
+    for (gain, places), (other, _) in zip(mine, dense, strict=True):
+        assert gain > 0.8 * other > 0
+        assert places.shape == (2, X.shape[1])
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_array])

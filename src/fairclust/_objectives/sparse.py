@@ -12,6 +12,9 @@ from .._typing import FloatArray, IntArray
 from . import centers
 from ._base import Objective
 
+_SAMPLED = 1024  # rows of a cluster that tell how it is best cut in two
+_ROUNDS = 6
+
 
 class SparseKMeansObjective(Objective):
     """Σ_p ‖x_p − c_k(p)‖², with ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖². The centres are dense.
@@ -25,6 +28,7 @@ class SparseKMeansObjective(Objective):
     """
 
     can_lead = True
+    can_relocate = True
 
     def __init__(self, rows: SparseRows, weights: FloatArray | None = None) -> None:
         self.rows = rows
@@ -88,6 +92,19 @@ class SparseKMeansObjective(Objective):
             distance[sweep.weights == 0] = -1.0
         return np.argsort(-distance, kind="stable")[:count]
 
+    def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
+        """Two means per cluster, of some of its rows."""
+        by_cluster = np.argsort(labels, kind="stable")
+        ends = np.searchsorted(labels[by_cluster], np.arange(len(parameters) + 1))
+        found = []
+        for k in range(len(parameters)):
+            members = by_cluster[ends[k] : ends[k + 1]]
+            taken = members[:: max(1, len(members) // _SAMPLED)]
+            mass = np.ones(len(taken)) if sweep.weights is None else sweep.weights[taken]
+            gain, places = _two_means(self.rows.take(sweep.layout.order[taken]), mass)
+            found.append((gain * len(members) / max(len(taken), 1), places.astype(self.rows.dtype)))
+        return found
+
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
         means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
         return np.ascontiguousarray(means, dtype=self.rows.dtype)
@@ -99,3 +116,33 @@ def _mean_variance(rows: SparseRows, weights: FloatArray | None) -> float:
     total = float(w.sum())
     mean = (rows.matrix.T @ w) / total
     return max(float(w @ rows.squares) / total - float(mean @ mean), 0.0) / max(rows.shape[1], 1)
+
+
+def _two_means(rows: SparseRows, mass: FloatArray) -> tuple[float, FloatArray]:
+    """From the row farthest from the mean and the row farthest from that one, Lloyd's steps; and what they save."""
+    if len(rows) < 2 or mass.sum() <= 0:
+        return 0.0, np.zeros((2, rows.shape[1]))
+
+    def mean_of(weights: FloatArray) -> FloatArray:
+        mean: FloatArray = np.asarray(rows.matrix.T @ weights) / weights.sum()
+        return mean
+
+    def squares_to(place: FloatArray) -> FloatArray:
+        return np.maximum(rows.squares - 2.0 * np.asarray(rows.matrix @ place) + float(place @ place), 0.0)
+
+    before = squares_to(mean_of(mass))
+    far = int(np.where(mass > 0, before, -1.0).argmax())
+    first = np.asarray(rows.matrix[[far]].todense(), dtype=float).ravel()
+    other = int(np.where(mass > 0, squares_to(first), -1.0).argmax())
+    places = np.stack((first, np.asarray(rows.matrix[[other]].todense(), dtype=float).ravel()))
+    best, least = places, np.inf
+    for _ in range(_ROUNDS):
+        distance = np.stack([squares_to(place) for place in places])
+        cost, nearer = float(mass @ distance.min(axis=0)), distance[1] < distance[0]
+        if cost >= least:
+            break
+        best, least = places, cost
+        if mass[nearer].sum() <= 0 or mass[~nearer].sum() <= 0:
+            break
+        places = np.stack((mean_of(mass * ~nearer), mean_of(mass * nearer)))
+    return max(float(mass @ before) - least, 0.0), best
