@@ -448,6 +448,14 @@ def test_a_method_and_a_protocol_of_ones_own_are_run_and_kept(tmp_path, monkeypa
     assert (again.n_computed, again.page.read_text(encoding="utf-8")) == (0, text)
 
 
+def test_what_two_processes_computed_at_once_is_not_reused(tmp_path):
+    whole, first, second = (Store(tmp_path / name) for name in ("whole", "a", "b"))
+    for store in (first, second):
+        store.get("plain", {}, lambda: {"value": 1})
+        whole.adopt(store)
+    assert (whole.n_computed, whole.n_reused) == (2, 0)
+
+
 @pytest.mark.slow
 def test_rows_run_in_several_processes_come_out_the_same(tmp_path, monkeypatch):
     files = own_field(tmp_path, monkeypatch)

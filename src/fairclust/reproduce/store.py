@@ -78,7 +78,8 @@ class Store:
         new = other._done - self._done
         self._done |= new
         self.n_computed += other.n_computed
-        self.n_reused += len(new) - other.n_computed
+        # Two processes may have computed the same at the same time.
+        self.n_reused += max(len(new) - other.n_computed, 0)
 
 
 @cache

@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,29 +39,43 @@ def field_parts(
         raise InvalidInputError(f"{wrong[0]} is not a file that ends in .py (a method) or .toml (a protocol).")
     known = [*methods(), *(read_method(path.resolve()) for path in more if path.suffix == ".py")]
     wanted = [*protocols(), *(read_protocol(path) for path in more if path.suffix == ".toml")]
-    for protocol in wanted:
-        if protocol.chosen(quick=quick):
-            if n_jobs > 1:
-                _run_rows(protocol, known, store, data_dir, quick, n_jobs)
-            yield Part(protocol, run_protocol(protocol, known, store, data_dir, quick=quick), known)
+    with _processes(n_jobs) as pool:
+        for protocol in wanted:
+            if protocol.chosen(quick=quick):
+                if pool is not None:
+                    _run_rows(pool, protocol, known, store, data_dir, quick)
+                yield Part(protocol, run_protocol(protocol, known, store, data_dir, quick=quick), known)
+
+
+@contextmanager
+def _processes(n_jobs: int) -> Iterator[ProcessPoolExecutor | None]:
+    """Processes for all protocols, as starting one takes seconds; none for one job."""
+    if n_jobs == 1:
+        yield None
+        return
+    pool = ProcessPoolExecutor(n_jobs, multiprocessing.get_context("spawn"), _die_when_interrupted)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _run_rows(
-    protocol: Protocol, known: list[Method], store: Store, data_dir: Path | None, quick: bool, n_jobs: int
+    pool: ProcessPoolExecutor,
+    protocol: Protocol,
+    known: list[Method],
+    store: Store,
+    data_dir: Path | None,
+    quick: bool,
 ) -> None:
     """Run the rows in several processes; what they find is in the store's directory, from where it is read."""
     rows = [replace(protocol, cases=(case,)) for case in protocol.chosen(quick=quick)]
-    with ProcessPoolExecutor(n_jobs, multiprocessing.get_context("spawn"), _die_when_interrupted) as pool:
-        running = [pool.submit(_run_one, row, known, store.folder, store.fresh, data_dir, quick) for row in rows]
-        try:
-            for done in as_completed(running):
-                other, lines = done.result()
-                store.adopt(other)
-                for line in lines:
-                    store.tell(line)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    running = [pool.submit(_run_one, row, known, store.folder, store.fresh, data_dir, quick) for row in rows]
+    for done in as_completed(running):
+        other, lines = done.result()
+        store.adopt(other)
+        for line in lines:
+            store.tell(line)
 
 
 def _die_when_interrupted() -> None:
