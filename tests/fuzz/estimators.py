@@ -261,6 +261,8 @@ def _check_shares(fit: Fit, model: Any, masses: list[np.ndarray], sizes: np.ndar
     worst, told = float(errors.max()), model.max_fairness_error_
     if np.isfinite(worst):
         _must(abs(told - worst) <= 1e-6 * max(worst, 1e-3), f"max_fairness_error_ is {told:g}, not {worst:g}")
+    else:  # somebody is absent: errors of shares of 0 are floored, and a very small group may be
+        worst = told
     balance = min(float((own.min(axis=1) / own.max(axis=1)).min()) for own in masses)
     _must(abs(model.balance_ - balance) <= 1e-9, f"balance_ is {model.balance_:g}, not {balance:g}")
     if sum(own.shape[1] > 1 for own in masses):
