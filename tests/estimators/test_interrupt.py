@@ -19,6 +19,7 @@ X = rng.normal(size=(200_000, 4))
 groups = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
 first_rows = lambda X, n_clusters, random_state: X[:n_clusters]
 model = FairKMeans(20, fairness_weight=1e5, init=first_rows, n_init=1000, n_jobs={n_jobs}, verbose=1)
+print("started", flush=True)
 try:
     model.fit(X, sensitive_features=groups)
 except KeyboardInterrupt:
@@ -32,7 +33,8 @@ def test_ctrl_c_ends_a_fit_at_once(n_jobs):
     command = [sys.executable, "-c", SCRIPT.format(n_jobs=n_jobs)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout.readline().startswith("iteration 1: energy")
+            assert process.stdout.readline() == "started\n"
+            time.sleep(1.0)
             sent = time.monotonic()
             process.send_signal(signal.SIGINT)
             last = process.stdout.read().splitlines()[-1]

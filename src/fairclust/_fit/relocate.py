@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 _SAMPLE = 1 << 13  # points that tell whether a change helps
+_MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
 _MOST_TRIES = 30
 _PATIENCE = 5  # changes in a row that do not help
 _BRIEF = 8  # outer iterations of a try
@@ -44,7 +45,7 @@ def can_move(problem: Problem, ask: Ask) -> bool:
 
 
 def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts: Sequence[FloatArray]) -> Moved:
-    """Fit a sample from every start, move clusters while that pays, and say where the best ended.
+    """Fit a sample from every start, move clusters of the best while that pays, and say where the best of those ended.
 
     Parameters
     ----------
@@ -56,12 +57,12 @@ def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts
         Parameters.
     """
     sample = problem.sampled(max(1, problem.sweep.n_samples // _SAMPLE))
-    quiet = replace(sample, settings=replace(problem.settings, on_iteration=None))
+    sample = replace(sample, settings=replace(problem.settings, on_iteration=None))
     asked = ask_of(sample)
     assert asked is not None
     ask = asked.on_sample(1.0)  # whole people can wait; weights and sizes are the sample's already
-    fits = [_moved(quiet, ask, fit_once(quiet, ask, Start(start))) for start in starts]
-    best = min(fits, key=lambda one: one.energy)
+    fits = sorted((fit_once(sample, ask, Start(start)) for start in starts), key=lambda one: one.energy)
+    best = min((_moved(sample, ask, one) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)
     share = sample.sweep.n_samples / problem.sweep.n_samples
     return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), sample.sweep.n_sweeps * share)
 
