@@ -293,8 +293,8 @@ def test_an_unknown_column_is_named(small, tmp_path):
     file = write_parquet(tmp_path / "x.parquet", *small)
     with pytest.raises(ValueError, match=r"column 'knid' .* is not in x\.parquet"):
         model().fit(ParquetBlocks(file), sensitive_features="knid")
-    with pytest.raises(ValueError, match=r"column 'kind' of x\.parquet holds string, not numbers"):
-        model().fit(ParquetBlocks(file, columns=["x0", "kind"]))
+    with pytest.raises(ValueError, match=r"columns of words|holds string, not numbers"):
+        FairKMedian(3).fit(ParquetBlocks(file, columns=["x0", "kind"]), sensitive_features="kind")
 
 
 def test_numbers_of_every_kind_are_read(tmp_path):
@@ -360,6 +360,7 @@ def test_missing_extras_are_named(small, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install 'fairclust\[parquet\]'"):
         model().fit(ParquetBlocks(file), sensitive_features="kind")
+    monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "dask", None)
     with pytest.raises(ImportError, match=r"pip install 'fairclust\[dask\]'"):
         model().fit(DaskParquet(tmp_path), sensitive_features="kind")
