@@ -21,7 +21,6 @@ from .records import FitResult, Start
 
 _SATURATED = 300.0  # natural weights; beyond, a person in the wrong place costs more than any distance
 _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
-_STUCK = 0.3  # of the distances, that unfairness costs besides: where it can be had for less, it nearly always is
 _FELT = 2.0  # temperatures
 _FEW = 10  # people: clusters as small as that are rare, and are repaired
 _MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
@@ -53,10 +52,6 @@ class Aim(ABC):
         """What this comes to for a problem, about these parameters."""
         return self
 
-    def instead(self, problem: Problem, fit: WeightedFit) -> Aim | None:
-        """Another aim whose fits may be better ones for this, where a fit looks stuck."""
-        return None
-
     def ask(self, problem: Problem) -> Ask | None:
         """What labels are asked to be, where that is one thing for the whole fit; None: it changes on the way."""
         return None
@@ -84,20 +79,11 @@ class WeightAim(Aim):
 
     def resolved(self, problem: Problem, parameters: FloatArray) -> Aim:
         """A weight that drowns the costs is a goal."""
-        if not self._can_saturate(problem):
+        can_be = self.weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
+        if not can_be or problem.settings.assignments != "hard" or problem.fairness.is_constant:
             return self
         is_saturated = self.weight * problem.share > _SATURATED * problem.natural_weight(parameters)
         return SaturatedAim(self, problem.fairness) if is_saturated else self
-
-    def instead(self, problem: Problem, fit: WeightedFit) -> Aim | None:
-        """Where people in the wrong place cost nearly as much as all distances: the goal."""
-        result = fit.result
-        is_stuck = result.energy - result.objective > _STUCK * result.objective
-        return SaturatedAim(self, problem.fairness) if is_stuck and self._can_saturate(problem) else None
-
-    def _can_saturate(self, problem: Problem) -> bool:
-        can_be = self.weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
-        return can_be and problem.settings.assignments == "hard" and not problem.fairness.is_constant
 
     def ask(self, problem: Problem) -> Ask:
         """Fairness at the weight."""

@@ -8,7 +8,6 @@ points, and a third of ``n_init`` to all. Many starts end in the same place: onl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -50,19 +49,7 @@ def best_of(
     with_moves : bool
         Whether clusters may be moved.
     """
-    aim = aim.resolved(problem, starts[0])
-    best = _best_of(problem, starts, n_starts, aim, with_moves)
-    other = aim.instead(problem, best)
-    if other is None:
-        return best
-    there = _best_of(problem, starts, n_starts, other, with_moves)
-    back = aim.fit(problem, Start(there.result.parameters))
-    n_sweeps = best.n_sweeps + there.n_sweeps + back.n_sweeps
-    return replace(min((best, there, back), key=partial(aim.rank, problem)), n_sweeps=n_sweeps)
-
-
-def _best_of(problem: Problem, starts: Sequence[FloatArray], n_starts: int, aim: Aim, with_moves: bool) -> WeightedFit:
-    spent = 0.0
+    aim, spent = aim.resolved(problem, starts[0]), 0.0
     if len(starts) > n_starts:
         largest_step = problem.sweep.n_samples // _SMALLEST_SAMPLE
         for step, promoted in _HEATS:
