@@ -69,7 +69,7 @@ class OracleSweep:
 
     def __call__(self, state, *, curvature=False):
         self.n_sweeps += 1
-        count = oracles.soft_count(self.costs, self.codes, self.n_cells, state.scale, state.pull, self.weights)
+        count = oracles.soft_count(self.costs, self.codes, self.n_cells, state.scale, state.scaled_price, self.weights)
         return Answer(count.masses, count.cost, count.log_partition, count.curvature if curvature else None)
 
     def assign(self, price):
@@ -136,7 +136,7 @@ class Question:
     n_groups: int
     weights: np.ndarray | None
     scale: float
-    pull: np.ndarray
+    scaled_price: np.ndarray
 
 
 def question(n_samples=300, n_clusters=5, n_groups=3, seed=0, weighted=False, scale=1.7):

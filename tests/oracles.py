@@ -114,8 +114,8 @@ class HardCount:
     gap: float
 
 
-def soft_count(costs, codes, n_groups, scale, pull, weights=None):
-    """softmax(−scale·a_p − pull[:, group(p)]), counted by group, one point after the other."""
+def soft_count(costs, codes, n_groups, scale, scaled_price, weights=None):
+    """softmax(−scale·a_p − scaled_price[:, group(p)]), counted by group, one point after the other."""
     n_samples, n_clusters = costs.shape
     weights = np.ones(n_samples) if weights is None else weights
     soft = np.zeros((n_samples, n_clusters))
@@ -123,7 +123,7 @@ def soft_count(costs, codes, n_groups, scale, pull, weights=None):
     curvature = np.zeros((n_groups, n_clusters, n_clusters))
     cost = log_partition = 0.0
     for p in range(n_samples):
-        exponent = -scale * costs[p] - pull[:, codes[p]]
+        exponent = -scale * costs[p] - scaled_price[:, codes[p]]
         highest = exponent.max()
         total = np.exp(exponent - highest).sum()
         soft[p] = np.exp(exponent - highest) / total

@@ -47,7 +47,7 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
     labels = rng.integers(0, K, n).astype(np.int32)
     weights = rng.uniform(0.1, 2.0, n)
     excess = rng.gamma(2.0, size=(n_blocks, K, 64)).astype(np.float32)
-    pull = rng.normal(size=(J, K))
+    price = rng.normal(size=(J, K))
     steps, before = np.full(J, 2, dtype=np.int64), np.zeros(J, dtype=np.int64)
     rows = {"plan": plan, "metric": int(rng.integers(0, 3)), "X": X, "centers": centers}
     found = np.arange(n, dtype=np.int32)
@@ -82,21 +82,21 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
         Call("Plan", placed),
         Call("distances", rows | {"labels": labels, "weights": weights, "excess": excess.copy(), "n_threads": 2}),
         Call("distances", rows | {"labels": None, "weights": None, "excess": excess.copy(), "n_threads": 1}),
-        Call("sweep", {"plan": plan, "excess": excess, "weights": weights, "scale": 1.5, "pull": pull,
+        Call("sweep", {"plan": plan, "excess": excess, "weights": weights, "scale": 1.5, "scaled_price": price,
                        "steps": steps, "before": before, "n_threads": 2}),
-        Call("assign", {"plan": plan, "excess": excess, "weights": None, "price": pull,
+        Call("assign", {"plan": plan, "excess": excess, "weights": None, "price": price,
                         "labels": np.zeros(n, dtype=np.int32), "gaps": np.zeros(n, dtype=np.float32), "n_threads": 2}),
-        Call("sweep_rows", rows | {"weights": weights, "scale": 1.5, "pull": pull, "steps": steps, "before": before,
-                                   "n_threads": 2}),
-        Call("assign_rows", rows | {"weights": weights, "price": pull, "labels": np.zeros(n, dtype=np.int32),
+        Call("sweep_rows", rows | {"weights": weights, "scale": 1.5, "scaled_price": price, "steps": steps,
+                                   "before": before, "n_threads": 2}),
+        Call("assign_rows", rows | {"weights": weights, "price": price, "labels": np.zeros(n, dtype=np.int32),
                                     "n_threads": 2}),
-        Call("soft_rows", {"plan": plan, "excess": excess, "scale": 1.5, "pull": pull,
+        Call("soft_rows", {"plan": plan, "excess": excess, "scale": 1.5, "scaled_price": price,
                            "rows": np.zeros((n, K), dtype=np.float32), "n_threads": 2}),
         Call("label_sums", {"plan": plan, "X": np.asfortranarray(X), "labels": labels, "weights": weights,
                             "n_clusters": K, "n_threads": 2}),
-        Call("soft_sums", {"plan": plan, "excess": excess, "X": X, "weights": weights, "scale": 1.5, "pull": pull,
-                           "n_threads": 2}),
-        Call("find_moves", rows | {"labels": labels, "enter": pull, "leave": pull, "enter_share": np.ones(K),
+        Call("soft_sums", {"plan": plan, "excess": excess, "X": X, "weights": weights, "scale": 1.5,
+                           "scaled_price": price, "n_threads": 2}),
+        Call("find_moves", rows | {"labels": labels, "enter": price, "leave": price, "enter_share": np.ones(K),
                                    "leave_share": np.ones(K), "least": 1e-9, "n_threads": 2}),
         Call("make_moves", {"X": X, "sums": rng.normal(size=(K, M))} | made),
         Call("coded_distances", {"plan": plan} | coded | {"centers": rng.normal(size=(M, K)).astype(dtype),

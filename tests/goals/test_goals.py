@@ -71,7 +71,7 @@ def test_the_goal_is_met_and_costs_no_more_than_one_weight_for_all(seed, limit):
     uniform = [problem.fit(weight, Start(data.init)).result for weight in 10.0 ** np.arange(1, 7)]
     fair = [fit.objective for fit in uniform if problem.fairness.value(fit.masses).max() <= limit]
     assert found.result.objective <= min(fair, default=np.inf) * 1.01
-    assert found.weights.shape == (4, 1)
+    assert found.fairness_weights.shape == (4, 1)
 
 
 def test_exact_proportions_differ_from_the_ideal_by_less_than_a_point():

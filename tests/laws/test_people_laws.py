@@ -78,7 +78,7 @@ def test_the_dual_solver_finds_a_stationary_state_for_several_attributes():
     costs, codes = rng.gamma(2.0, 1.0, (600, 4)), rng.integers(6, size=600)
     sweep, term = OracleSweep(costs, codes, 6), several_attributes().term
     solution = Dual().solve(sweep, term, np.full(4, 60.0))
-    answer = sweep(State(solution.state.scale, solution.state.pull))
+    answer = sweep(State(solution.state.scale, solution.state.scaled_price))
     wanted = 60.0 * term.slope(answer.masses)
     assert abs(wanted - solution.state.price).max() <= 0.05 * abs(wanted).max()
 

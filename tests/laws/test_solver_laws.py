@@ -34,7 +34,7 @@ class Inner:
         return np.full(self.costs.shape[1], float(fairness_weight))
 
     def soft_energy(self, state, fairness_weight):
-        count = oracles.soft_count(self.costs, self.codes, self.n_groups, state.scale, state.pull)
+        count = oracles.soft_count(self.costs, self.codes, self.n_groups, state.scale, state.scaled_price)
         return count.cost + fairness_weight * float(oracles.kl(self.target, count.masses).sum())
 
     def hard_energy(self, state, fairness_weight):
@@ -64,7 +64,7 @@ WEIGHTS = [0.1, 10.0, 100.0, 1000.0]
 def test_solver_ends_at_an_energy_no_higher_than_its_start(solver, fairness_weight, sweep, problem):
     made = sweep(problem.costs, problem.codes, problem.n_groups)
     solution = solver.solve(made, problem.fairness, problem.weights(fairness_weight))
-    start = State(1.0, np.zeros_like(solution.state.pull))
+    start = State(1.0, np.zeros_like(solution.state.scaled_price))
     assert problem.soft_energy(solution.state, fairness_weight) <= problem.soft_energy(start, fairness_weight)
 
 
@@ -106,7 +106,7 @@ def test_no_weight_is_too_large_or_too_small(solver, fairness_weight, sweep):
     solver = dataclasses.replace(solver, max_steps=min(solver.max_steps, 60))
     state = solver.solve(made, problem.fairness, problem.weights(fairness_weight)).state
     assert np.isfinite(state.scale)
-    assert np.isfinite(state.pull).all()
+    assert np.isfinite(state.scaled_price).all()
     assert np.isfinite(problem.hard_energy(state, fairness_weight))
 
 
@@ -136,7 +136,7 @@ def test_bound_is_algorithm_1(fairness_weight, lipschitz):
     solution = solver.solve(made, problem.fairness, problem.weights(fairness_weight))
     run = oracles.algorithm_1(problem.costs, problem.codes, problem.target, fairness_weight, lipschitz, n_steps=25)
     soft = oracles.soft_count(
-        problem.costs, problem.codes, problem.n_groups, solution.state.scale, solution.state.pull
+        problem.costs, problem.codes, problem.n_groups, solution.state.scale, solution.state.scaled_price
     ).soft
     np.testing.assert_allclose(soft, run.soft, atol=1e-7)
     assert solution.energy == pytest.approx(run.energy, rel=1e-9)
@@ -160,7 +160,7 @@ def test_dual_price_is_the_weighted_slope_of_the_fairness(problem):
     state = solver.solve(made, problem.fairness, problem.weights(50.0)).state
     for _ in range(10):  # from a warm start the solver goes on at the same temperature
         state = solver.solve(made, problem.fairness, problem.weights(50.0), start=state).state
-    count = oracles.soft_count(problem.costs, problem.codes, problem.n_groups, state.scale, state.pull)
+    count = oracles.soft_count(problem.costs, problem.codes, problem.n_groups, state.scale, state.scaled_price)
     wanted = 50.0 * problem.fairness.slope(count.masses)
     np.testing.assert_allclose(state.price, wanted, rtol=1e-3, atol=1e-4)
 

@@ -42,8 +42,8 @@ def test_two_points_are_counted_as_by_hand(each_kernel):
 
 @pytest.mark.parametrize("q", QUESTIONS)
 def test_sweep_equals_oracle(each_kernel, q):
-    answer = sweep_of(q)(State(q.scale, q.pull), curvature=True)
-    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.pull, q.weights)
+    answer = sweep_of(q)(State(q.scale, q.scaled_price), curvature=True)
+    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.scaled_price, q.weights)
     np.testing.assert_allclose(answer.masses, count.masses, rtol=2e-5, atol=1e-5 * max(count.masses.max(), 1.0))
     assert answer.cost == pytest.approx(count.cost, rel=2e-5)
     assert answer.log_partition == pytest.approx(count.log_partition, rel=2e-5, abs=1e-3)
@@ -56,14 +56,15 @@ def test_sweep_equals_oracle(each_kernel, q):
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_every_sweep_answers_the_question_alike(sweep, q):
     made = sweep(q.costs, q.codes, q.n_groups, q.weights)
-    answer = made(State(q.scale, q.pull), curvature=True)
-    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.pull, q.weights)
+    answer = made(State(q.scale, q.scaled_price), curvature=True)
+    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.scaled_price, q.weights)
     np.testing.assert_allclose(answer.masses, count.masses, rtol=1e-4, atol=1e-4 * max(count.masses.max(), 1.0))
     assert answer.cost == pytest.approx(count.cost, rel=1e-4)
     assert answer.log_partition == pytest.approx(count.log_partition, rel=1e-4, abs=1e-2)
     weight = np.bincount(q.codes, weights=q.weights, minlength=q.n_groups)[:, None, None]
     assert (abs(answer.curvature - count.curvature) <= 2e-3 * abs(count.curvature) + 2e-4 * weight).all()
-    hard, wanted = made.assign(q.pull), oracles.hard_count(q.costs, q.codes, q.n_groups, q.pull, q.weights)
+    hard = made.assign(q.scaled_price)
+    wanted = oracles.hard_count(q.costs, q.codes, q.n_groups, q.scaled_price, q.weights)
     np.testing.assert_allclose(hard.masses, wanted.masses, rtol=1e-12)
     assert hard.cost == pytest.approx(wanted.cost, rel=1e-6)
     assert hard.gap == pytest.approx(wanted.gap, rel=1e-4)
@@ -73,8 +74,8 @@ def test_every_sweep_answers_the_question_alike(sweep, q):
 @pytest.mark.parametrize("q", QUESTIONS)
 def test_assign_equals_oracle(each_kernel, q):
     sweep = sweep_of(q)
-    hard = sweep.assign(q.pull)
-    count = oracles.hard_count(q.costs, q.codes, q.n_groups, q.pull, q.weights)
+    hard = sweep.assign(q.scaled_price)
+    count = oracles.hard_count(q.costs, q.codes, q.n_groups, q.scaled_price, q.weights)
     assert np.array_equal(sweep.layout.to_user_order(sweep.labels), count.labels)
     np.testing.assert_allclose(hard.masses, count.masses, rtol=1e-12)
     assert hard.cost == pytest.approx(count.cost, rel=1e-6)
@@ -83,8 +84,8 @@ def test_assign_equals_oracle(each_kernel, q):
 
 @pytest.mark.parametrize("q", QUESTIONS)
 def test_soft_rows_equal_oracle_and_sum_to_one(each_kernel, q):
-    rows = sweep_of(q).soft_rows(State(q.scale, q.pull))
-    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.pull)
+    rows = sweep_of(q).soft_rows(State(q.scale, q.scaled_price))
+    count = oracles.soft_count(q.costs, q.codes, q.n_groups, q.scale, q.scaled_price)
     np.testing.assert_allclose(rows, count.soft, rtol=2e-4, atol=1e-6)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-5)
 
@@ -93,13 +94,13 @@ def test_soft_rows_equal_oracle_and_sum_to_one(each_kernel, q):
 def test_masses_of_a_group_add_up_to_its_weight(each_kernel, q):
     sweep = sweep_of(q)
     wanted = np.bincount(q.codes, weights=q.weights, minlength=q.n_groups)
-    np.testing.assert_allclose(sweep(State(q.scale, q.pull)).masses.sum(axis=0), wanted, rtol=1e-5)
-    np.testing.assert_allclose(sweep.assign(q.pull).masses.sum(axis=0), wanted, rtol=1e-12)
+    np.testing.assert_allclose(sweep(State(q.scale, q.scaled_price)).masses.sum(axis=0), wanted, rtol=1e-5)
+    np.testing.assert_allclose(sweep.assign(q.scaled_price).masses.sum(axis=0), wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("q", QUESTIONS)
 def test_blocks_add_up_to_whole(each_kernel, q):
-    state, half = State(q.scale, q.pull), len(q.codes) // 2
+    state, half = State(q.scale, q.scaled_price), len(q.codes) // 2
     whole = sweep_of(q)(state, curvature=True)
     parts = []
     for rows in (slice(0, half), slice(half, None)):
@@ -114,8 +115,8 @@ def test_blocks_add_up_to_whole(each_kernel, q):
 def test_curvature_is_minus_the_derivative_of_masses_by_pull(each_kernel):
     q = question(n_samples=200, n_clusters=4, n_groups=2)
     sweep = sweep_of(q)
-    curvature = sweep(State(q.scale, q.pull), curvature=True).curvature
-    slopes = oracles.finite_difference(lambda pull: sweep(State(q.scale, pull)).masses, q.pull, step=1e-2)
+    curvature = sweep(State(q.scale, q.scaled_price), curvature=True).curvature
+    slopes = oracles.finite_difference(lambda price: sweep(State(q.scale, price)).masses, q.scaled_price, step=1e-2)
     for j in range(q.n_groups):
         np.testing.assert_allclose(-slopes[:, j, :, j], curvature[j], atol=0.02)
         np.testing.assert_allclose(slopes[:, j, :, 1 - j], 0.0, atol=1e-6)
@@ -123,7 +124,7 @@ def test_curvature_is_minus_the_derivative_of_masses_by_pull(each_kernel):
 
 @pytest.mark.parametrize("q", QUESTIONS)
 def test_curvature_is_symmetric_positive_and_blind_to_a_common_pull(each_kernel, q):
-    curvature = sweep_of(q)(State(q.scale, q.pull), curvature=True).curvature
+    curvature = sweep_of(q)(State(q.scale, q.scaled_price), curvature=True).curvature
     np.testing.assert_allclose(curvature, curvature.transpose(0, 2, 1), atol=1e-9)
     np.testing.assert_allclose(curvature.sum(axis=2), 0.0, atol=1e-9)
     assert np.linalg.eigvalsh(curvature).min() >= -1e-9
@@ -132,22 +133,22 @@ def test_curvature_is_symmetric_positive_and_blind_to_a_common_pull(each_kernel,
 def test_curvature_of_many_points_is_near_that_of_all(each_kernel):
     q = question(n_samples=80_000, n_clusters=3, n_groups=2)
     sweep = sweep_of(q)
-    curvature = sweep(State(q.scale, q.pull), curvature=True).curvature
+    curvature = sweep(State(q.scale, q.scaled_price), curvature=True).curvature
     whole = sweep_of(q)
     whole._steps[:] = 1
     assert (sweep._steps > 1).any()
-    np.testing.assert_allclose(curvature, whole(State(q.scale, q.pull), curvature=True).curvature, rtol=0.05)
+    np.testing.assert_allclose(curvature, whole(State(q.scale, q.scaled_price), curvature=True).curvature, rtol=0.05)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_kernel, weighted):
     q = question(n_samples=1000, n_clusters=4, n_groups=3, weighted=weighted)
-    steps, pull = np.array([1, 3, 70]), np.ascontiguousarray(q.pull.T)
+    steps, scaled_price = np.array([1, 3, 70]), np.ascontiguousarray(q.scaled_price.T)
 
     def counted(rows, before):
         part = in_memory_sweep(q.costs[rows], q.codes[rows], 3, None if q.weights is None else q.weights[rows])
         plan = each_kernel.Plan(*(getattr(part.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
-        return each_kernel.sweep(plan, part.excess, part.weights, q.scale, pull, steps, before, 1)[3:]
+        return each_kernel.sweep(plan, part.excess, part.weights, q.scale, scaled_price, steps, before, 1)[3:]
 
     pairs, sampled = counted(slice(None), None)
     before, parts = np.zeros(3, dtype=np.int64), []
@@ -163,7 +164,7 @@ def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_k
     weights = np.ones(len(taken)) if q.weights is None else q.weights[taken]
     np.testing.assert_allclose(sampled, np.bincount(q.codes[taken], weights=weights), rtol=1e-6)
     np.testing.assert_allclose(sum(two for _, two in parts), sampled, rtol=1e-9)
-    soft = oracles.soft_count(q.costs, q.codes, 3, q.scale, q.pull).soft[taken]
+    soft = oracles.soft_count(q.costs, q.codes, 3, q.scale, q.scaled_price).soft[taken]
     for j in range(3):
         mine = q.codes[taken] == j
         wanted = np.triu((soft[mine] * weights[mine, None]).T @ soft[mine], 1)
@@ -173,10 +174,10 @@ def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_k
 @pytest.mark.parametrize("weighted", [False, True])
 def test_answers_do_not_depend_on_threads(weighted):
     q = question(n_samples=30_000, n_clusters=4, n_groups=3, weighted=weighted)
-    state, answers = State(q.scale, q.pull), []
+    state, answers = State(q.scale, q.scaled_price), []
     for n_threads in (1, 2, 4, 7):
         sweep = sweep_of(q, n_threads=n_threads)
-        soft, hard = sweep(state, curvature=True), sweep.assign(q.pull)
+        soft, hard = sweep(state, curvature=True), sweep.assign(q.scaled_price)
         scalars = np.array([soft.cost, soft.log_partition, hard.cost, hard.gap])
         answers.append((soft.masses, soft.curvature, hard.masses, sweep.labels, scalars, sweep.soft_rows(state)))
     for other in answers[1:]:
@@ -234,10 +235,10 @@ def test_sums_of_rows_equal_oracle(each_kernel, dtype, weighted):
     sums = each_kernel.label_sums(plan, data.X, labels, sweep.weights, 3, n_threads=2)
     np.testing.assert_allclose(sums, [(w * (labels == k)) @ X for k in range(3)], rtol=1e-6, atol=1e-4)
     each_kernel.distances(plan, 0, data.X, data.init, None, sweep.weights, sweep.excess, 1)
-    pull = np.random.default_rng(0).normal(size=(3, 3))
-    soft = each_kernel.soft_sums(plan, sweep.excess, data.X, sweep.weights, 0.01, pull, n_threads=2)
+    scaled_price = np.random.default_rng(0).normal(size=(3, 3))
+    soft = each_kernel.soft_sums(plan, sweep.excess, data.X, sweep.weights, 0.01, scaled_price, n_threads=2)
     costs, codes = oracles.point_costs(data.X, data.init)[sweep.layout.order], sweep.layout.cells
-    wanted = (oracles.soft_count(costs, codes, 3, 0.01, pull.T).soft * w[:, None]).T @ X
+    wanted = (oracles.soft_count(costs, codes, 3, 0.01, scaled_price.T).soft * w[:, None]).T @ X
     np.testing.assert_allclose(soft, wanted, rtol=1e-4, atol=1e-2)
 
 
@@ -247,17 +248,17 @@ def test_sums_of_rows_equal_oracle(each_kernel, dtype, weighted):
 def test_costs_that_are_not_kept_give_the_same_bits(each_kernel, dtype, weighted, order):
     data, sweep, labels = rows_of(2, dtype, weighted)
     plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
-    X, pull = np.asarray(data.X, order=order), np.random.default_rng(0).normal(size=(3, 3))
+    X, scaled_price = np.asarray(data.X, order=order), np.random.default_rng(0).normal(size=(3, 3))
     base, _ = each_kernel.distances(plan, 0, X, data.init, None, sweep.weights, sweep.excess, 1)
-    how = (sweep.weights, 0.01, pull, np.array([1, 2, 70]), np.array([0, 3, 5]), 2)
+    how = (sweep.weights, 0.01, scaled_price, np.array([1, 2, 70]), np.array([0, 3, 5]), 2)
     passing, answer = each_kernel.sweep_rows(plan, 0, X, data.init, *how)
     assert passing == base
     for mine, kept in zip(answer, each_kernel.sweep(plan, sweep.excess, *how), strict=True):
         np.testing.assert_array_equal(mine, kept)
-    passing, answer, sums = each_kernel.assign_rows(plan, 0, X, data.init, sweep.weights, pull, labels, 2)
+    passing, answer, sums = each_kernel.assign_rows(plan, 0, X, data.init, sweep.weights, scaled_price, labels, 2)
     found = np.empty_like(labels)
     for mine, kept in zip(
-        answer, each_kernel.assign(plan, sweep.excess, sweep.weights, pull, found, None, 2), strict=True
+        answer, each_kernel.assign(plan, sweep.excess, sweep.weights, scaled_price, found, None, 2), strict=True
     ):
         np.testing.assert_array_equal(mine, kept)
     assert passing == base
@@ -270,14 +271,14 @@ def test_costs_that_are_not_kept_give_the_same_bits(each_kernel, dtype, weighted
 def test_fallback_equals_compiled(seed, n_samples, n_clusters, n_groups, scale):
     q = question(n_samples, n_clusters, n_groups, seed, weighted=seed % 2 == 0, scale=scale)
     sweep = sweep_of(q)
-    pull, price = np.ascontiguousarray(q.pull.T), np.ascontiguousarray(q.pull.T)
+    scaled_price, price = np.ascontiguousarray(q.scaled_price.T), np.ascontiguousarray(q.scaled_price.T)
     steps = 1 + np.arange(n_groups, dtype=np.int64) % 3
     before = np.arange(n_groups, dtype=np.int64) * 5
     replies, labels, undecided = [], [], []
     for kernels in (installed, fallback):
         plan = kernels.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            plan, sweep.excess, sweep.weights, scale, pull, steps, before, 1
+            plan, sweep.excess, sweep.weights, scale, scaled_price, steps, before, 1
         )
         labels.append(np.zeros(n_samples, dtype=np.int32))
         counted, hard_cost, gap = kernels.assign(plan, sweep.excess, sweep.weights, price, labels[-1], None, 1)

@@ -5,7 +5,7 @@ Both modules offer the same functions over the same arrays:
 ==================  ===================================================================================
 Plan                where the points lie: visiting order, blocks and chunks (see :mod:`fairclust._sweep.layout`)
 distances           excess costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
-sweep               softmax(−scale·a − pull[cell]) counted by cell: masses, cost, log-partition, curvature
+sweep               softmax(−scale·a − scaled_price[cell]) counted by cell: masses, cost, log-partition, curvature
 assign              argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
 sweep_rows          distances and sweep at once: the costs are not kept
 assign_rows         distances, assign and label_sums at once

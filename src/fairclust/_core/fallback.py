@@ -78,7 +78,7 @@ def sweep(
     excess: FloatArray,
     weights: FloatArray | None,
     scale: float,
-    pull: FloatArray,
+    scaled_price: FloatArray,
     steps: IntArray | None,
     before: IntArray | None,
     n_threads: int,
@@ -88,7 +88,7 @@ def sweep(
     Curvature is counted over the first point of each cell and every so-manieth (``steps``) after it; ``before`` points
     of each cell came before these (None: none).
     """
-    n_cells, n_clusters = pull.shape
+    n_cells, n_clusters = scaled_price.shape
     masses = np.zeros((n_cells, n_clusters))
     curvature = np.zeros((0 if steps is None else n_cells, n_clusters, n_clusters))
     seen = np.zeros(n_cells, dtype=np.int64) if before is None else before.copy()
@@ -96,7 +96,7 @@ def sweep(
     cost = log_sum = 0.0
     for blocks, rows, cell in plan.chunks():
         costs, w = _rows(excess[blocks], rows), _weights(weights, rows)
-        soft, low, total = _softmax(costs, scale, pull[cell])
+        soft, low, total = _softmax(costs, scale, scaled_price[cell])
         weighted = soft * w[:, None]
         masses[cell] += weighted.sum(axis=0)
         cost += float((weighted * costs).sum())
@@ -165,7 +165,7 @@ def sweep_rows(
     centers: FloatArray,
     weights: FloatArray | None,
     scale: float,
-    pull: FloatArray,
+    scaled_price: FloatArray,
     steps: IntArray | None,
     before: IntArray | None,
     n_threads: int,
@@ -173,7 +173,7 @@ def sweep_rows(
     """What the cheapest clusters cost, and what :func:`sweep` returns at these distances."""
     excess = np.empty((len(plan.start), len(centers), _BLOCK), dtype=np.float32)
     base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)
-    return base_cost, sweep(plan, excess, weights, scale, pull, steps, before, n_threads)
+    return base_cost, sweep(plan, excess, weights, scale, scaled_price, steps, before, n_threads)
 
 
 def assign_rows(
@@ -195,10 +195,12 @@ def assign_rows(
     return base_cost, answer, label_sums(plan, X, labels, weights, len(centers), n_threads)
 
 
-def soft_rows(plan: Plan, excess: FloatArray, scale: float, pull: FloatArray, rows: FloatArray, n_threads: int) -> None:
+def soft_rows(
+    plan: Plan, excess: FloatArray, scale: float, scaled_price: FloatArray, rows: FloatArray, n_threads: int
+) -> None:
     """Write the softmax of every point into its row of ``rows`` (OUT, in the user's order)."""
     for blocks, at, cell in plan.chunks():
-        rows[plan.order[at]] = _softmax(_rows(excess[blocks], at), scale, pull[cell])[0]
+        rows[plan.order[at]] = _softmax(_rows(excess[blocks], at), scale, scaled_price[cell])[0]
 
 
 def label_sums(
@@ -279,13 +281,13 @@ def soft_sums(
     X: FloatArray,
     weights: FloatArray | None,
     scale: float,
-    pull: FloatArray,
+    scaled_price: FloatArray,
     n_threads: int,
 ) -> FloatArray:
     """Sums (K, M) of the rows of X weighted by the softmax."""
-    sums = np.zeros((pull.shape[1], X.shape[1]))
+    sums = np.zeros((scaled_price.shape[1], X.shape[1]))
     for blocks, rows, cell in plan.chunks():
-        soft = _softmax(_rows(excess[blocks], rows), scale, pull[cell])[0] * _weights(weights, rows)[:, None]
+        soft = _softmax(_rows(excess[blocks], rows), scale, scaled_price[cell])[0] * _weights(weights, rows)[:, None]
         sums += soft.T @ X[plan.order[rows]].astype(float)
     return sums
 
@@ -314,8 +316,8 @@ def _rows(blocks: FloatArray, rows: slice) -> FloatArray:
     return costs.astype(float)
 
 
-def _softmax(costs: FloatArray, scale: float, pull: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    exponent = scale * costs + pull
+def _softmax(costs: FloatArray, scale: float, scaled_price: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    exponent = scale * costs + scaled_price
     low = exponent.min(axis=1)
     soft = np.exp(low[:, None] - exponent)
     total = soft.sum(axis=1)

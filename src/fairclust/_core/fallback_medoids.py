@@ -83,8 +83,8 @@ def median_sums(
         difference = X[plan.order[rows]].astype(float) - centers[label].astype(float)
         distance = np.sqrt((difference**2).sum(axis=1))
         is_far = distance > near[label]
-        pull = np.divide(w, distance, out=np.zeros_like(distance), where=is_far)
-        table = np.column_stack([difference * pull[:, None], pull, w * ~is_far, w * distance])
+        nearness = np.divide(w, distance, out=np.zeros_like(distance), where=is_far)
+        table = np.column_stack([difference * nearness[:, None], nearness, w * ~is_far, w * distance])
         np.add.at(sums, label, table)
     return sums
 

@@ -11,7 +11,7 @@ _FAR = 300.0  # logarithms of heights that are looked at: squares of their inver
 
 
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray, faint: float) -> FloatArray:
-    """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂pull of all points.
+    """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂scaled_price of all points.
 
     The diagonal of ``pairs`` holds Σ s_k² over all points: ``masses`` less that is what is not decided yet.
     ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.

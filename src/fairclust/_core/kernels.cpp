@@ -222,18 +222,18 @@ static inline void block_weights(const double* weights, int64_t start, int size,
 }
 
 // Unnormalised softmax of one block into e [cluster][point]; its row sums into z, the minima of the exponent into low.
-static inline void softmax_block(const float* a, int64_t n_clusters, float scale, const float* pull, float* e,
+static inline void softmax_block(const float* a, int64_t n_clusters, float scale, const float* scaled_price, float* e,
                                  vfloat* low, vfloat* z) {
     for (int v = 0; v < V; ++v) {
-        low[v] = load<float>(a + v * W) * scale + pull[0];
+        low[v] = load<float>(a + v * W) * scale + scaled_price[0];
         z[v] = splat<float>(0);
     }
     for (int64_t k = 1; k < n_clusters; ++k)
-        for (int v = 0; v < V; ++v) low[v] = smaller<vfloat>(low[v], load<float>(a + k * kBlock + v * W) * scale + pull[k]);
+        for (int v = 0; v < V; ++v) low[v] = smaller<vfloat>(low[v], load<float>(a + k * kBlock + v * W) * scale + scaled_price[k]);
     for (int64_t k = 0; k < n_clusters; ++k)
         for (int v = 0; v < V; ++v) {
             const int64_t at = k * kBlock + v * W;
-            const vfloat value = exp_nonpositive(low[v] - (load<float>(a + at) * scale + pull[k]));
+            const vfloat value = exp_nonpositive(low[v] - (load<float>(a + at) * scale + scaled_price[k]));
             z[v] += value;
             store<float>(e + at, value);
         }
@@ -277,7 +277,7 @@ static inline double log_total(const float* z, const float* w, int size, bool we
     return sum;
 }
 
-static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth every, int64_t begin, int64_t end, float* e,
+static void sweep(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end, float* e,
                   double* masses, double* sums, double* curvature) {
     alignas(64) float w[kBlock];
     alignas(64) float z_values[kBlock];
@@ -285,7 +285,7 @@ static void sweep(const SweepArgs& a, float scale, const float* pull, EveryNth e
     for (int64_t b = begin; b < end; ++b) {
         const float* excess = a.excess + b * a.n_clusters * kBlock;
         const int size = a.blocks.size[b];
-        softmax_block(excess, a.n_clusters, scale, pull, e, low, z);
+        softmax_block(excess, a.n_clusters, scale, scaled_price, e, low, z);
         block_weights(a.weights, a.blocks.start[b], size, w);
         vfloat cost_sum = splat<float>(0), low_sum = splat<float>(0);
         for (int v = 0; v < V; ++v) {
@@ -374,11 +374,11 @@ static void assign(const SweepArgs& a, const float* price, Split split, int64_t 
     }
 }
 
-static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, const float* pull, int64_t begin, int64_t end,
+static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* e, float* rows) {
     vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, pull, e, low, z);
+        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, scaled_price, e, low, z);
         for (int i = 0; i < a.blocks.size[b]; ++i) {
             float* row = rows + (int64_t)order[a.blocks.start[b] + i] * a.n_clusters;
             const float inverse = 1.0f / z[i / W][i % W];
@@ -421,11 +421,11 @@ template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, in
 }
 
 template <class T>
-static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, const float* pull, int64_t begin, int64_t end,
+static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* e, double* sums) {
     vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, pull, e, low, z);
+        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, scaled_price, e, low, z);
         for (int i = 0; i < a.blocks.size[b]; ++i) {
             const int64_t at = a.blocks.start[b] + i;
             const T* row = r.X + (int64_t)r.order[at] * r.n_features;

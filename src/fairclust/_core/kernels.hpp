@@ -2,7 +2,7 @@
 //
 // Points are visited stretch by stretch of rows, sorted by *cell* (the combination of groups that a point belongs to)
 // within a stretch. They are cut into blocks of kBlock points, and blocks into chunks, that lie within one stretch and
-// one cell. So within a chunk the pull is one vector of length K. A chunk's answer is written to a place of its own, and
+// one cell. So within a chunk the prices are one vector of length K. A chunk's answer is written to a place of its own, and
 // the places are added in chunk order: no result depends on the number of threads.
 //
 // Point costs are stored as the *excess* over the point's cheapest cluster, in single precision: assignments depend on
@@ -85,7 +85,7 @@ struct RowKernels {
                           T* scratch, int32_t* positions);
 
     // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep. scratch: kBlock * n_clusters.
-    void (*soft_sums)(const SweepArgs&, const RowArgs<T>&, float scale, const float* pull, int64_t begin, int64_t end,
+    void (*soft_sums)(const SweepArgs&, const RowArgs<T>&, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* scratch, double* sums);
 };
 
@@ -97,7 +97,7 @@ struct KernelSet {
     // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {excess cost, log-partition, curvature weight},
     // curvature (K, K): above the diagonal the sum of s_k s_l over one point in `every.step`, on it the sum of s_k^2 over
     // all points. scratch: kBlock * n_clusters.
-    void (*sweep)(const SweepArgs&, float scale, const float* pull, EveryNth every, int64_t begin, int64_t end,
+    void (*sweep)(const SweepArgs&, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
                   float* scratch, double* masses, double* sums, double* curvature);
 
     // argmin_k(a_pk + price_k), counted; near-ties are split if asked for. OUT labels and (unless null) gaps to the second best, in visiting order;
@@ -106,7 +106,7 @@ struct KernelSet {
                    float* gaps, double* masses, double* sums);
 
     // The same softmax written out, a row of n_clusters values per point, in the user's order.
-    void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* pull, int64_t begin, int64_t end,
+    void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* scratch, float* rows);
 };
 

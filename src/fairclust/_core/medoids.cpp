@@ -310,7 +310,7 @@ private:
 
     // Weiszfeld's iteration from the mean. A start for the search only, so a floor under the distances is safeguard enough.
     void geometric_median(const TileStore<T>& set, T* place) {
-        std::vector<double> pull(M_);
+        std::vector<double> sums(M_);
         std::vector<T> distance(set.n_tiles() * kTile, T(1));
         for (int step = 0; step <= kMedianSteps; ++step) {
             double total = 0, mean = 0, weight = 0;
@@ -320,15 +320,15 @@ private:
             }
             const double floor = 1e-6 * mean / weight;
             if (!(floor > 0)) return;
-            std::fill(pull.begin(), pull.end(), 0.0);
+            std::fill(sums.begin(), sums.end(), 0.0);
             for (int64_t i = 0; i < set.size; ++i) {
                 const double w = static_cast<double>(set.weight[i]) / std::max(static_cast<double>(distance[i]), floor);
                 total += w;
-                for (int64_t m = 0; m < M_; ++m) pull[m] += w * static_cast<double>(set.at(i, m));
+                for (int64_t m = 0; m < M_; ++m) sums[m] += w * static_cast<double>(set.at(i, m));
             }
             double moved = 0;
             for (int64_t m = 0; m < M_; ++m) {
-                const T next = static_cast<T>(pull[m] / total);
+                const T next = static_cast<T>(sums[m] / total);
                 moved += std::pow(static_cast<double>(next) - static_cast<double>(place[m]), 2);
                 place[m] = next;
             }
@@ -579,9 +579,9 @@ void add_median_sums(const MedoidArgs<T>& args, const T* centers, const double* 
             sum[M + 1] += w;
             continue;
         }
-        const double pull = w / distance;
-        for (int64_t m = 0; m < M; ++m) sum[m] += pull * difference[m];
-        sum[M] += pull;
+        const double nearness = w / distance;
+        for (int64_t m = 0; m < M; ++m) sum[m] += nearness * difference[m];
+        sum[M] += nearness;
     }
 }
 

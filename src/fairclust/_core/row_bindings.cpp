@@ -70,18 +70,18 @@ static std::vector<EveryNth> every_nth(const Plan& plan, const In<int64_t, 1>& s
 struct SweepTables {
     const Plan& plan;
     int64_t n_clusters;
-    const CellTable pulls;
+    const CellTable scaled_prices;
     float scale;
     bool is_bent;  // with curvature
     std::vector<EveryNth> every;
     Parts parts;
 
-    SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& pull, const Counts& steps,
+    SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& scaled_price, const Counts& steps,
                 const Counts& before)
-        : plan(plan_), n_clusters(K), pulls(plan_, "pull", pull, K), scale(static_cast<float>(scale_)),
+        : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K), scale(static_cast<float>(scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
           parts(plan_, K + 3 + (steps ? K * K : 0)) {
-        const int64_t n_cells = pull.shape(0);
+        const int64_t n_cells = scaled_price.shape(0);
         if (before) {
             require_shape("before", *before, {n_cells});
             require(is_between(before->data(), before->size(), 0, kMostSteps), "before", "must hold counts of points");
@@ -97,7 +97,7 @@ struct SweepTables {
     void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int64_t points, float* scratch) {
         double* part = parts.of(chunk);
         const EveryNth own{every[chunk].step, every[chunk].before + points};
-        kernel_set().sweep(args, scale, pulls.of(chunk), own, begin, end, scratch, part, part + n_clusters,
+        kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, part, part + n_clusters,
                            part + n_clusters + 3);
     }
 
@@ -125,15 +125,15 @@ static SweepArgs sweep_args(const Plan& plan, const In<float, 3>& excess, const 
     return {plan.blocks(), excess.data(), pointer(weights), static_cast<int64_t>(excess.shape(1))};
 }
 
-static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> pull,
+static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> scaled_price,
                        Counts steps, Counts before, int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
-    SweepTables tables(plan, args.n_clusters, scale, pull, steps, before);
+    SweepTables tables(plan, args.n_clusters, scale, scaled_price, steps, before);
     Scratch<float> scratch(plan.threads(n_threads), kBlock * args.n_clusters);
     run(plan, n_threads, [&](int64_t c, int worker) {
         tables.count(c, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
     });
-    return tables.answer(pull.shape(0));
+    return tables.answer(scaled_price.shape(0));
 }
 
 // The hard sweep's answer.
@@ -245,15 +245,15 @@ template <class T> struct PassingCosts {
 
 template <class T>
 static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights, double scale,
-                            In<double, 2> pull, Counts steps, Counts before, int n_threads) {
+                            In<double, 2> scaled_price, Counts steps, Counts before, int n_threads) {
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
-    SweepTables tables(plan, passing.rows.n_clusters, scale, pull, steps, before);
+    SweepTables tables(plan, passing.rows.n_clusters, scale, scaled_price, steps, before);
     run(plan, n_threads, [&](int64_t c, int worker) {
         passing.of(c, worker, [&](const RowArgs<T>&, const SweepArgs& costs, int64_t points) {
             tables.count(c, costs, 0, 1, points, passing.room.of(worker));
         });
     });
-    return nb::make_tuple(passing.base_cost(), tables.answer(pull.shape(0)));
+    return nb::make_tuple(passing.base_cost(), tables.answer(scaled_price.shape(0)));
 }
 
 template <class T>
@@ -275,15 +275,15 @@ static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> c
                           sums.sum(passing.rows.n_clusters, passing.rows.n_features));
 }
 
-static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<double, 2> pull, Out<float, 2> rows,
+static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<double, 2> scaled_price, Out<float, 2> rows,
                       int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, std::nullopt, n_threads);
     require_shape("rows", rows, {static_cast<int64_t>(rows.shape(0)), args.n_clusters});
     require(static_cast<int64_t>(rows.shape(0)) >= plan.n_rows(), "rows", "has fewer rows than the plan visits");
-    const CellTable pulls(plan, "pull", pull, args.n_clusters);
+    const CellTable scaled_prices(plan, "scaled_price", scaled_price, args.n_clusters);
     Scratch<float> scratch(plan.threads(n_threads), kBlock * args.n_clusters);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        kernel_set().soft_rows(args, plan.order(), static_cast<float>(scale), pulls.of(c), plan.begin(c), plan.end(c),
+        kernel_set().soft_rows(args, plan.order(), static_cast<float>(scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
                                scratch.of(worker), rows.data());
     });
 }
@@ -307,16 +307,16 @@ static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weig
 
 template <class T>
 static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weights weights, double scale,
-                       In<double, 2> pull, int n_threads) {
+                       In<double, 2> scaled_price, int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     plan.require_rows(X);
     const int64_t M = X.shape(1), K = args.n_clusters;
     const RowArgs<T> rows{plan.blocks(), X.data(), plan.order(), nullptr, nullptr, nullptr, nullptr, M, K};
-    const CellTable pulls(plan, "pull", pull, K);
+    const CellTable scaled_prices(plan, "scaled_price", scaled_price, K);
     Scratch<float> scratch(plan.threads(n_threads), kBlock * K);
     Parts parts(plan, K * M);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        row_kernels<T>().soft_sums(args, rows, static_cast<float>(scale), pulls.of(c), plan.begin(c), plan.end(c),
+        row_kernels<T>().soft_sums(args, rows, static_cast<float>(scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
                                    scratch.of(worker), parts.of(c));
     });
     return parts.sum(K, M);
@@ -383,7 +383,7 @@ template <class T> static void define(nb::module_& m) {
     m.def("distances", &distances<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "labels"_a.none().noconvert(), "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
     m.def("sweep_rows", &sweep_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
-          "weights"_a.none().noconvert(), "scale"_a, "pull"_a.noconvert(), "steps"_a.none().noconvert(),
+          "weights"_a.none().noconvert(), "scale"_a, "scaled_price"_a.noconvert(), "steps"_a.none().noconvert(),
           "before"_a.none().noconvert(), "n_threads"_a);
     m.def("assign_rows", &assign_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "weights"_a.none().noconvert(), "price"_a.noconvert(), "labels"_a.noconvert(), "n_threads"_a,
@@ -397,16 +397,16 @@ template <class T> static void define(nb::module_& m) {
           "cells"_a.noconvert(), "labels"_a.noconvert(), "sums"_a.noconvert(), "sizes"_a.noconvert(),
           "enter"_a.noconvert(), "leave"_a.noconvert(), "least"_a, "moved"_a);
     m.def("soft_sums", &soft_sums<T>, "plan"_a, "excess"_a.noconvert(), "X"_a.noconvert(), "weights"_a.none().noconvert(),
-          "scale"_a, "pull"_a.noconvert(), "n_threads"_a);
+          "scale"_a, "scaled_price"_a.noconvert(), "n_threads"_a);
 }
 
 void define_rows(nb::module_& m) {
     m.def("sweep", &sweep, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "scale"_a,
-          "pull"_a.noconvert(), "steps"_a.none().noconvert(), "before"_a.none().noconvert(), "n_threads"_a);
+          "scaled_price"_a.noconvert(), "steps"_a.none().noconvert(), "before"_a.none().noconvert(), "n_threads"_a);
     m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
           "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a, "scale"_a = 0.0,
           "before"_a.none().noconvert() = nb::none());
-    m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "pull"_a.noconvert(),
+    m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "scaled_price"_a.noconvert(),
           "rows"_a.noconvert(), "n_threads"_a);
     define<float>(m);
     define<double>(m);

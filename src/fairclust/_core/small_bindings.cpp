@@ -6,7 +6,7 @@
 
 namespace fairclust {
 
-// Σ s_k s_l over the sampled points (above the diagonal) and Σ s_k² over all (on it) → −∂masses/∂pull of all points.
+// Σ s_k s_l over the sampled points (above the diagonal) and Σ s_k² over all (on it) → −∂masses/∂scaled_price of all points.
 static Table laplacian(In<double, 3> pairs, In<double, 2> masses, In<double, 1> sampled, double faint) {
     const int64_t C = masses.shape(0), K = masses.shape(1);
     require_shape("pairs", pairs, {C, K, K});

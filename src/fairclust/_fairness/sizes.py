@@ -69,9 +69,9 @@ class SizeFairness:
         bend = np.where(few > 0, 1.0 + few, 0.0) + np.where(many > 0, np.maximum(1.0 - many, 0.0), 0.0)
         return (bend / size**2)[:, None, None]
 
-    def scaled(self, share: float) -> SizeFairness:
+    def scaled(self, fraction: float) -> SizeFairness:
         """The same bounds for a sample."""
-        return SizeFairness(self.lower * share, self.upper * share)
+        return SizeFairness(self.lower * fraction, self.upper * fraction)
 
     def _beyond(self, masses: FloatArray, clusters: IntArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         lower, upper = (bound if clusters is None else bound[clusters] for bound in (self.lower, self.upper))

@@ -26,7 +26,7 @@ from .sizes import SizeFairness
 
 @dataclass(frozen=True)
 class Representation:
-    """The fairness of all attributes: Σ_a share_ka · error_a of every cluster k.
+    """The fairness of all attributes: Σ_a weight_ka · error_a of every cluster k.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Representation:
         One per attribute.
     membership : ndarray of shape (n_cells, n_columns)
         1 where a point of the cell counts in the column. The parts' columns stand side by side.
-    shares : ndarray of shape (n_clusters, n_parts) or None
+    part_weights : ndarray of shape (n_clusters, n_parts) or None
         How much each part counts in each cluster. None: 1 everywhere.
     """
 
     parts: tuple[Part, ...]
     membership: FloatArray
-    shares: FloatArray | None = None
+    part_weights: FloatArray | None = None
 
     @property
     def n_parts(self) -> int:
@@ -67,12 +67,12 @@ class Representation:
         """Whether all clusterings are alike: one attribute with one group, and no bound on sizes."""
         return all(part.target.shape[-1] == part.n_columns == 1 for part in self.parts)
 
-    def scaled(self, share: float) -> Representation:
+    def scaled(self, fraction: float) -> Representation:
         """The same term for a sample with so much of the weight."""
         if self.n_attributes == self.n_parts:
             return self
         return replace(
-            self, parts=tuple(part.scaled(share) if isinstance(part, SizeFairness) else part for part in self.parts)
+            self, parts=tuple(part.scaled(fraction) if isinstance(part, SizeFairness) else part for part in self.parts)
         )
 
     def with_sizes(self, sizes: SizeFairness) -> Representation:
@@ -92,10 +92,10 @@ class Representation:
         return sum(part.entropy for part in self.parts)
 
     def weighted(self, weights: FloatArray) -> tuple[Representation, FloatArray]:
-        """Split a weight per cluster and part into a weight per cluster, (n_clusters,), and a term with shares."""
+        """Split weights per cluster and part: a term with the parts' own, and a weight per cluster, (n_clusters,)."""
         largest = weights.max(axis=1)
-        shares = np.divide(weights, largest[:, None], out=np.ones_like(weights), where=largest[:, None] > 0)
-        return replace(self, shares=shares), largest
+        part_weights = np.divide(weights, largest[:, None], out=np.ones_like(weights), where=largest[:, None] > 0)
+        return replace(self, part_weights=part_weights), largest
 
     def by_part(self, masses: FloatArray) -> list[FloatArray]:
         """Masses by cell → each part's masses by column."""
@@ -137,7 +137,7 @@ class Representation:
     def column_value(self, table: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """The same, from masses by column."""
         errors = self._errors(table, clusters)
-        return (errors if self.shares is None else errors * rows_of(self.shares, clusters)).sum(axis=1)
+        return (errors if self.part_weights is None else errors * rows_of(self.part_weights, clusters)).sum(axis=1)
 
     def _errors(self, table: FloatArray, clusters: IntArray | None) -> FloatArray:
         own = zip(self.parts, self.split(table), strict=True)
@@ -159,8 +159,8 @@ class Representation:
     def column_slope(self, masses: FloatArray) -> FloatArray:
         """Derivative of each cluster's value by its masses by column, (n_clusters, n_columns)."""
         slopes = [part.slope(table) for part, table in zip(self.parts, self.by_part(masses), strict=True)]
-        if self.shares is not None:
-            slopes = [self.shares[:, [a]] * slope for a, slope in enumerate(slopes)]
+        if self.part_weights is not None:
+            slopes = [self.part_weights[:, [a]] * slope for a, slope in enumerate(slopes)]
         return np.concatenate(slopes, axis=1)
 
     def slope(self, masses: FloatArray) -> FloatArray:
@@ -172,8 +172,8 @@ class Representation:
         n_columns = self.membership.shape[1]
         bend = np.zeros((len(masses), n_columns, n_columns))
         for a, (part, table, own) in enumerate(zip(self.parts, self.by_part(masses), self.columns, strict=True)):
-            share = 1.0 if self.shares is None else self.shares[:, a, None, None]
-            bend[:, own, own] = share * part.bend(table)
+            weight = 1.0 if self.part_weights is None else self.part_weights[:, a, None, None]
+            bend[:, own, own] = weight * part.bend(table)
         return bend
 
     def column_prices(self, price: FloatArray) -> FloatArray:

@@ -69,25 +69,25 @@ class Aim(ABC):
 class WeightAim(Aim):
     """A fixed weight."""
 
-    weight: float
+    fairness_weight: float
     reported: Goal
     is_goal: bool = False
 
     def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Fit at the weight; on a sample, at its share of it."""
-        return problem.fit(self.weight * problem.share, start)
+        return problem.fit(self.fairness_weight * problem.sample_fraction, start)
 
     def resolved(self, problem: Problem, parameters: FloatArray) -> Aim:
         """A weight that drowns the costs is a goal."""
-        can_be = self.weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
+        can_be = self.fairness_weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
         if not can_be or problem.settings.assignments != "hard" or problem.fairness.is_constant:
             return self
-        is_saturated = self.weight * problem.share > _SATURATED * problem.natural_weight(parameters)
+        is_saturated = self.fairness_weight * problem.sample_fraction > _SATURATED * problem.natural_weight(parameters)
         return SaturatedAim(self, problem.fairness) if is_saturated else self
 
     def ask(self, problem: Problem) -> Ask:
         """Fairness at the weight."""
-        return problem.ask_at(problem.uniform_weights(self.weight * problem.share))
+        return problem.ask_at(problem.uniform_weights(self.fairness_weight * problem.sample_fraction))
 
     def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
         """Lowest energy first."""
@@ -99,9 +99,9 @@ class WeightAim(Aim):
 
     def polished(self, problem: Problem, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Moves that lower the energy."""
-        fairness, weight = problem.fairness.weighted(fit.weights)
-        moves = PenaltyMoves(fairness, weight, fit.result.masses)
-        result, is_done = polish(problem, problem.ask_at(fit.weights), fit.result, moves)
+        fairness, weights = problem.fairness.weighted(fit.fairness_weights)
+        moves = PenaltyMoves(fairness, weights, fit.result.masses)
+        result, is_done = polish(problem, problem.ask_at(fit.fairness_weights), fit.result, moves)
         return replace(fit, result=result), is_done
 
 
@@ -122,7 +122,7 @@ class SaturatedAim(Aim):
 
     def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Fit for the goal."""
-        weights = problem.uniform_weights(self.aim.weight * problem.share)
+        weights = problem.uniform_weights(self.aim.fairness_weight * problem.sample_fraction)
         found = self._goal.fit(problem, start)
         result = found.result
         energy = result.objective + problem.ask_at(weights).penalty(result.masses)

@@ -119,12 +119,12 @@ class WeightAsk(Ask):
     Parameters
     ----------
     fairness : FairnessTerm
-    weight : ndarray of shape (n_clusters,)
+    fairness_weights : ndarray of shape (n_clusters,)
     solver : Solver
     """
 
     fairness: FairnessTerm
-    weight: FloatArray
+    fairness_weights: FloatArray
     solver: Solver
 
     @property
@@ -134,29 +134,29 @@ class WeightAsk(Ask):
 
     def propose(self, sweep: DataSweep, warm: Any, to_beat: float) -> Proposal:
         """argmin(a + price) at the solver's prices."""
-        solution = self.solver.solve(sweep, self.fairness, self.weight, warm, to_beat)
+        solution = self.solver.solve(sweep, self.fairness, self.fairness_weights, warm, to_beat)
         hard = solution.hard or sweep.assign(solution.state.price)
         return Proposal(sweep.last_labels(), hard, solution.state, solution.state, solution.energy)
 
     def penalty(self, masses: FloatArray) -> float:
         """Σ_k weight_k · fairness_k."""
-        return float(self.weight @ self.fairness.value(masses))
+        return float(self.fairness_weights @ self.fairness.value(masses))
 
     def copied(self, warm: State | None, source: int, destination: int) -> State | None:
-        """The pull on the one is that on the other."""
+        """The prices of the one are those of the other."""
         if warm is None:
             return None
-        pull = warm.pull.copy()
-        pull[destination] = pull[source]
-        return replace(warm, pull=pull)
+        scaled_price = warm.scaled_price.copy()
+        scaled_price[destination] = scaled_price[source]
+        return replace(warm, scaled_price=scaled_price)
 
     def on_sample(self, fraction: float) -> WeightAsk:
-        """Costs shrink with the sample, so the weight does."""
-        return replace(self, fairness=self.fairness.scaled(fraction), weight=self.weight * fraction)
+        """Costs shrink with the sample, so the weights do."""
+        return replace(self, fairness=self.fairness.scaled(fraction), fairness_weights=self.fairness_weights * fraction)
 
     def scale(self, energy: float) -> float:
         """Size of the paper's energy: its Eq. (3) has the cross-entropy, which the KL energy lacks by a constant."""
-        return abs(energy + float(self.weight.sum()) * self.fairness.entropy)
+        return abs(energy + float(self.fairness_weights.sum()) * self.fairness.entropy)
 
 
 @dataclass(frozen=True)

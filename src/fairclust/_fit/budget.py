@@ -56,6 +56,6 @@ def spend(problem: Problem, most_increase: float, start: FloatArray, fit_goal: F
         near = Start(tried.result.parameters, tried.result.warm)
         if high - low < 0.02:
             break
-        share = 0.5 if dear is None or dear <= cheap else (dear - limit) / (dear - cheap)
-        x = low + float(np.clip(share, 0.1, 0.9)) * (high - low)
+        position = 0.5 if dear is None or dear <= cheap else (dear - limit) / (dear - cheap)
+        x = low + float(np.clip(position, 0.1, 0.9)) * (high - low)
     return replace(best, n_sweeps=spent)

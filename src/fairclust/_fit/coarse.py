@@ -51,7 +51,7 @@ def _fit_coarse(problem: Problem, ask: Ask, start: Start, settings: Settings) ->
     step = sampling_step(problem.sweep, problem.solver, settings)
     if step >= 2 and (relaxed is not None or not ask.is_plain):
         sample = easier.sampled(step)
-        fraction = sample.share / problem.share
+        fraction = sample.sample_fraction / problem.sample_fraction
         longer = replace(settings, tol=settings.tol * _COARSE_TOL, reach=_REACH)
         found = fit_once(sample, ask.on_sample(fraction), start, longer)
         return replace(found, n_sweeps=round(found.n_sweeps * fraction))

@@ -147,7 +147,7 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: WeightAsk, start: Sta
     objective.fill(sweep, parameters)
     energy, history, reason = np.inf, [], StopReason.MAX_ITER
     for n_iter in range(1, settings.max_iter + 1):
-        proposal = ask.solver.solve(sweep, ask.fairness, ask.weight, state).state
+        proposal = ask.solver.solve(sweep, ask.fairness, ask.fairness_weights, state).state
         answer = sweep(proposal)
         moved = objective.soft_parameters(sweep, proposal, answer.masses.sum(axis=1))
         reached = objective.soft_value(answer, parameters, moved) + ask.penalty(answer.masses)

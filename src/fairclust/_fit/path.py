@@ -293,7 +293,7 @@ def fairness_path(
     problem = start.problem
     if goals is not None:
         fits = list(_follow_goals(problem, goals, start, verbose))
-        return _collect(problem, np.array([fit.weights.max() for fit in fits]), fits, start.attributes, goals)
+        return _collect(problem, np.array([fit.fairness_weights.max() for fit in fits]), fits, start.attributes, goals)
     weights = _grid(problem, start.parameters) if given is None else given
     fits = []
     for weight, fit in zip(weights, _follow(problem, weights, start.parameters), strict=True):
@@ -317,10 +317,10 @@ def _follow(problem: Problem, weights: FloatArray, start: FloatArray) -> Iterato
             found = problem.fit(float(weight), near)
             last = found.result
         else:
-            rough = coarse.fit(float(weight) * coarse.share, near)
+            rough = coarse.fit(float(weight) * coarse.sample_fraction, near)
             last = rough.result
             found = brief.fit(float(weight), Start(last.parameters, last.warm))
-            n_sweeps = found.n_sweeps + round(rough.n_sweeps * coarse.share / problem.share)
+            n_sweeps = found.n_sweeps + round(rough.n_sweeps * coarse.sample_fraction / problem.sample_fraction)
             found = replace(found, n_sweeps=n_sweeps)
         yield found
 
@@ -379,8 +379,8 @@ def _collect(
     """
     objectives = np.array([fit.result.objective for fit in fits])
     errors = np.array([problem.error(fit.result) for fit in fits])
-    shares = np.ones(problem.fairness.n_parts) if problem.attribute_weights is None else problem.attribute_weights
-    minimised = np.array([(problem.fairness.errors(fit.result.masses) @ shares).sum() for fit in fits])
+    importance = np.ones(problem.fairness.n_parts) if problem.attribute_weights is None else problem.attribute_weights
+    minimised = np.array([(problem.fairness.errors(fit.result.masses) @ importance).sum() for fit in fits])
     energies = objectives + np.outer(weights, minimised)
     chosen = energies.argmin(axis=1)
     # Ties at weight 0 and rounding must not make the choice go back.

@@ -29,14 +29,14 @@ _LEAST_GAIN = 1e-12  # of the energy; below this a gain is rounding
 class PenaltyMoves(Moves):
     """Moves that change Σ_k weight_k · fairness_k."""
 
-    def __init__(self, fairness: FairnessTerm, weight: FloatArray, masses: FloatArray) -> None:
+    def __init__(self, fairness: FairnessTerm, fairness_weights: FloatArray, masses: FloatArray) -> None:
         self._fairness = fairness
-        self._weight = weight
+        self._fairness_weights = fairness_weights
         super().__init__(masses)
 
     def costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
         """Weighted fairness."""
-        return self._weight[clusters] * self._fairness.value(rows, clusters)
+        return self._fairness_weights[clusters] * self._fairness.value(rows, clusters)
 
 
 class GoalMoves(Moves):

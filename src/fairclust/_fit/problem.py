@@ -24,7 +24,7 @@ class WeightedFit:
     """A fit, the fairness weight of each cluster and attribute (K×A), and the sweeps that it took to find both."""
 
     result: FitResult
-    weights: FloatArray
+    fairness_weights: FloatArray
     n_sweeps: int
 
 
@@ -37,7 +37,7 @@ class Problem:
     fairness: Representation
     solver: Solver
     settings: Settings
-    share: float = 1.0  # of the full data that this is a sample of
+    sample_fraction: float = 1.0  # of the weight of the full data, where this is a sample of them
     attribute_weights: FloatArray | None = None  # (n_parts,); None: 1 for each
     n_people: int | None = None  # of the full data; None: this is it
 
@@ -46,31 +46,31 @@ class Problem:
         """Weight of each cell, as one row (1, n_cells)."""
         return self.sweep.cell_masses
 
-    def fit(self, weight: float, start: Start) -> WeightedFit:
+    def fit(self, fairness_weight: float, start: Start) -> WeightedFit:
         """Fit at one weight for all clusters (times those of the attributes)."""
-        weights = self.uniform_weights(weight)
+        weights = self.uniform_weights(fairness_weight)
         result = self.fit_weights(weights, start)
         return WeightedFit(result, weights, result.n_sweeps)
 
-    def full_weights(self, weight: float) -> FloatArray:
+    def full_weights(self, fairness_weight: float) -> FloatArray:
         """One weight for all clusters and attributes, (n_clusters, n_parts)."""
-        return np.full((self.sweep.n_clusters, self.fairness.n_parts), float(weight))
+        return np.full((self.sweep.n_clusters, self.fairness.n_parts), float(fairness_weight))
 
-    def uniform_weights(self, weight: float) -> FloatArray:
+    def uniform_weights(self, fairness_weight: float) -> FloatArray:
         """One weight for all clusters, times those of the attributes."""
-        weights = self.full_weights(weight)
+        weights = self.full_weights(fairness_weight)
         return weights if self.attribute_weights is None else weights * self.attribute_weights
 
-    def ask_at(self, weights: FloatArray) -> Ask:
+    def ask_at(self, fairness_weights: FloatArray) -> Ask:
         """What a weight per cluster and attribute, (n_clusters, n_parts), asks for."""
-        fairness, weight = self.fairness.weighted(weights)
-        if not weight.any() or fairness.is_constant:
+        fairness, weights = self.fairness.weighted(fairness_weights)
+        if not weights.any() or fairness.is_constant:
             return PlainAsk()
-        return WeightAsk(fairness, weight, self.solver)
+        return WeightAsk(fairness, weights, self.solver)
 
-    def fit_weights(self, weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
+    def fit_weights(self, fairness_weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
         """Fit at a weight per cluster and attribute."""
-        return self.fit_ask(self.ask_at(weights), start, settings)
+        return self.fit_ask(self.ask_at(fairness_weights), start, settings)
 
     def fit_ask(self, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
         """Fit for what is asked; something easier first where the start is new."""
@@ -107,13 +107,13 @@ class Problem:
     def sampled(self, step: int) -> Problem:
         """The same problem on every step-th point."""
         sample, rows = self.sweep.sampled(step)
-        share = sample.total / self.sweep.total
+        fraction = sample.total / self.sweep.total
         return replace(
             self,
             sweep=sample,
             objective=self.objective.sampled(rows),
-            fairness=self.fairness.scaled(share),
-            share=self.share * share,
+            fairness=self.fairness.scaled(fraction),
+            sample_fraction=self.sample_fraction * fraction,
             n_people=self.n_people or self.sweep.n_samples,
         )
 

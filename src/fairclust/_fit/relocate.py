@@ -63,8 +63,8 @@ def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts
     ask = asked.on_sample(1.0)  # whole people can wait; weights and sizes are the sample's already
     fits = sorted((fit_once(sample, ask, Start(start)) for start in starts), key=lambda one: one.energy)
     best = min((_moved(sample, ask, one) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)
-    share = sample.sweep.n_samples / problem.sweep.n_samples
-    return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), sample.sweep.n_sweeps * share)
+    fraction = sample.sweep.n_samples / problem.sweep.n_samples
+    return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), sample.sweep.n_sweeps * fraction)
 
 
 def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:

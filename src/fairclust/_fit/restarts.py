@@ -65,7 +65,7 @@ def best_of(
     else:
         fits = [aim.fit(problem, Start(start)) for start in starts]
     best = min(fits, key=partial(aim.rank, problem))
-    return WeightedFit(best.result, best.weights, round(spent) + sum(one.n_sweeps for one in fits))
+    return WeightedFit(best.result, best.fairness_weights, round(spent) + sum(one.n_sweeps for one in fits))
 
 
 def _distinct(problem: Problem, fits: Sequence[WeightedFit], count: int) -> list[FloatArray]:

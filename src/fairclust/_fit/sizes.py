@@ -33,14 +33,14 @@ _LIMIT = 0.5 * np.log1p(SIZE_MARGIN) ** 2  # value of a size that is just at its
 class SizedWeightAim(Aim):
     """A fixed weight, with bounds on sizes as shares of all weight."""
 
-    weight: float
+    fairness_weight: float
     reported: Goal
     sizes: SizeInterval
     is_goal: bool = False
 
     def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Search for weights that keep the sizes within bounds, then move what is left."""
-        fit = _search_sizes(problem, self.sizes, self.weight * problem.share, start.parameters)
+        fit = _search_sizes(problem, self.sizes, self.fairness_weight * problem.sample_fraction, start.parameters)
         is_movable = problem.sweep.can_move_points and not problem.sweep.is_weighted
         if is_movable and not self.sizes.are_kept(fit.result.masses.sum(axis=1)):
             fit = replace(fit, result=_moved(problem, self.sizes, fit))
@@ -59,16 +59,17 @@ class SizedWeightAim(Aim):
 
 def _ratio(bounds: SizeInterval, sizes: FloatArray) -> FloatArray:
     """How far each size is from its bounds: up to 1 inside them."""
-    share = np.maximum(sizes / sizes.sum(), np.finfo(float).tiny)
+    fraction = np.maximum(sizes / sizes.sum(), np.finfo(float).tiny)
     with np.errstate(divide="ignore"):
-        beyond = np.maximum(np.log(np.maximum(bounds.lower / share, share / bounds.upper)) + np.log1p(SIZE_MARGIN), 0.0)
+        ratio = np.log(np.maximum(bounds.lower / fraction, fraction / bounds.upper))
+    beyond = np.maximum(ratio + np.log1p(SIZE_MARGIN), 0.0)
     return 0.5 * beyond**2 / _LIMIT
 
 
-def _search_sizes(problem: Problem, bounds: SizeInterval, weight: float, start: FloatArray) -> WeightedFit:
+def _search_sizes(problem: Problem, bounds: SizeInterval, fairness_weight: float, start: FloatArray) -> WeightedFit:
     """Fit at one weight for the attributes, with weights of the sizes that grow until these are within bounds."""
     n_before = problem.sweep.n_sweeps
-    weights = problem.full_weights(weight)
+    weights = problem.full_weights(fairness_weight)
     if problem.attribute_weights is not None:
         weights[:, :-1] *= problem.attribute_weights
     weights[:, -1] = 0.0
@@ -93,7 +94,7 @@ def _moved(problem: Problem, bounds: SizeInterval, fit: WeightedFit) -> FitResul
     problem.objective.fill(sweep, result.parameters)
     hard = HardAnswer(result.masses, 0.0, 0.0)
     labels = move_to_counts(sweep, result.labels, hard, counts, result.state.price).labels
-    return with_labels(problem, problem.ask_at(fit.weights), result, labels, counts)
+    return with_labels(problem, problem.ask_at(fit.fairness_weights), result, labels, counts)
 
 
 def bounded_counts(masses: FloatArray, lower: float, upper: float) -> FloatArray | None:

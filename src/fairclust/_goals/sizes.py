@@ -39,8 +39,8 @@ class SizeInterval:
 
     def are_kept(self, sizes: FloatArray) -> bool:
         """Whether these sizes are within the bounds, as shares of all weight, but for rounding."""
-        share = sizes / sizes.sum()
-        return bool((share >= self.lower * (1 - 1e-9)).all() and (share <= self.upper * (1 + 1e-9)).all())
+        fraction = sizes / sizes.sum()
+        return bool((fraction >= self.lower * (1 - 1e-9)).all() and (fraction <= self.upper * (1 + 1e-9)).all())
 
     def beyond(self, size: FloatArray) -> FloatArray:
         """People too few or too many."""

@@ -69,25 +69,25 @@ class CutEnergy:
     Parameters
     ----------
     fairness : Representation
-    weight : ndarray of shape (n_clusters,)
+    fairness_weights : ndarray of shape (n_clusters,)
         Weight of each cluster's fairness.
     n_threads : int
     """
 
     fairness: Representation
-    weight: FloatArray
+    fairness_weights: FloatArray
     n_threads: int = 1
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
-        return len(self.weight)
+        return len(self.fairness_weights)
 
     @property
     def is_alike(self) -> bool:
         """Whether all clusters are treated the same, so that labels may be renumbered."""
-        tables = [self.weight, *(part.target for part in self.fairness.parts if part.target.ndim == 2)]
-        tables += [] if self.fairness.shares is None else [self.fairness.shares]
+        tables = [self.fairness_weights, *(part.target for part in self.fairness.parts if part.target.ndim == 2)]
+        tables += [] if self.fairness.part_weights is None else [self.fairness.part_weights]
         return all(bool((table == table[0]).all()) for table in tables)
 
     def cell_masses(self, level: GraphLevel, labels: IntArray) -> FloatArray:
@@ -112,8 +112,8 @@ class CutEnergy:
     def value(self, level: GraphLevel, labels: IntArray) -> float:
         """Ncut + Σ_k weight_k · fairness_k."""
         penalty = 0.0
-        if self.weight.any():
-            penalty = float(self.weight @ self.fairness.column_value(self.masses(level, labels)))
+        if self.fairness_weights.any():
+            penalty = float(self.fairness_weights @ self.fairness.column_value(self.masses(level, labels)))
         return self.cut(level, labels) + penalty
 
     def move(self, level: GraphLevel, labels: IntArray, random_state: np.random.RandomState, size: float) -> None:
@@ -135,12 +135,13 @@ class CutEnergy:
         for own, columns in zip(terms, fairness.columns, strict=True):
             groups = slice(columns.start, columns.start + own.wanted.shape[-1])
             wanted[:, groups], logs[:, groups], lines[:, groups] = own.wanted, own.logs, own.lines
-        shares = np.ones((n_clusters, fairness.n_parts)) if fairness.shares is None else fairness.shares
+        even = np.ones((n_clusters, fairness.n_parts))
+        part_weights = even if fairness.part_weights is None else fairness.part_weights
         first = np.array([0, *(own.stop for own in fairness.columns)], dtype=np.int64)
         counted = np.array([own.counts_everyone for own in terms], dtype=np.uint8)
         membership = np.ascontiguousarray(fairness.membership)
-        weight = np.ascontiguousarray(self.weight[:, None] * shares)
-        return membership, wanted, logs, lines, weight, first, counted
+        fairness_weights = np.ascontiguousarray(self.fairness_weights[:, None] * part_weights)
+        return membership, wanted, logs, lines, fairness_weights, first, counted
 
 
 def ncut_of(graph: Graph, labels: IntArray, n_clusters: int, n_threads: int) -> float:

@@ -60,7 +60,7 @@ class Opening:
 class _AtWeight:
     """A fit at one weight for all clusters."""
 
-    weight: float
+    fairness_weight: float
     result: FitResult
 
 
@@ -108,13 +108,13 @@ class NCutProblem(Problem):
     _known: dict[str, float] = field(default_factory=dict, repr=False)
     _raced: dict[float, _Climber] = field(default_factory=dict, repr=False)  # by weight: winners of the coarse race
 
-    def fit_weights(self, weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
+    def fit_weights(self, fairness_weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
         """Fit at a weight per cluster and attribute, from labels and from the openings, whichever is lower."""
         settings, parameters = settings or self.settings, start.parameters
-        energy = CutEnergy(*self.fairness.weighted(weights), self.sweep.n_threads)
+        energy = CutEnergy(*self.fairness.weighted(fairness_weights), self.sweep.n_threads)
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
-        if settings.assignments == "soft" and weights.any() and self.sweep.n_cells > 1:
+        if settings.assignments == "soft" and fairness_weights.any() and self.sweep.n_cells > 1:
             found = self._bound(self._sufficient_shift(), energy, labels, settings)
             if not self.is_refined:
                 return found
@@ -131,11 +131,11 @@ class NCutProblem(Problem):
             near, n_rounds = [_AtWeight(np.nan, self._result_of(start.parameters))], 0
         else:
             near, n_rounds = self._near_goal(ask, start), _GOAL_ROUNDS
-        found = [self._meet(ask, one.weight, one.result) for one in near]
+        found = [self._meet(ask, one.fairness_weight, one.result) for one in near]
         best = min(found, key=lambda one: one.energy)
         for _ in range(n_rounds):
             # A smaller weight lets the cut fall and fairness go; meeting the goal from there may end lower.
-            weight = near[0].weight * _LETTING_GO
+            weight = near[0].fairness_weight * _LETTING_GO
             looser = self.fit(weight, Start(best.parameters))
             again = self._meet(ask, weight, looser.result)
             if again.energy >= best.energy * (1.0 - self.settings.tol):
@@ -172,10 +172,10 @@ class NCutProblem(Problem):
                 met = tried
             if missed is None or met is None:
                 weight *= _WEIGHT_STEP if met is None else 1.0 / _WEIGHT_STEP
-            elif met.weight / missed.weight < _NEAR:
+            elif met.fairness_weight / missed.fairness_weight < _NEAR:
                 break
             else:
-                weight = float(np.sqrt(met.weight * missed.weight))
+                weight = float(np.sqrt(met.fairness_weight * missed.fairness_weight))
         return [one for one in (missed, met) if one is not None]
 
     def _meet(self, ask: GoalAsk, weight: float, near: FitResult) -> FitResult:
@@ -224,7 +224,7 @@ class NCutProblem(Problem):
 
     def _opened(self, energy: CutEnergy, random_state: np.random.RandomState) -> IntArray:
         """Races at several weights, whose winners climb to the wanted one; the best of them, on the whole graph."""
-        wanted = float(energy.weight[0])
+        wanted = float(energy.fairness_weights[0])
         rungs = [rung for rung in _RUNGS if rung < wanted] if self.is_refined else []
         if len(rungs) < len(_RUNGS):
             rungs.append(wanted)
@@ -237,12 +237,12 @@ class NCutProblem(Problem):
         if weight not in self._raced:
             # A seed of its own: what a race finds must not depend on what was fitted before.
             self._raced[weight] = self._race(
-                replace(energy, weight=np.full(energy.n_clusters, weight)), np.random.RandomState(self.seed)
+                replace(energy, fairness_weights=np.full(energy.n_clusters, weight)), np.random.RandomState(self.seed)
             )
         found = self._raced[weight]
         labels = found.labels
-        for step in _steps(weight, float(energy.weight[0])):
-            on_the_way = replace(energy, weight=np.full(energy.n_clusters, step))
+        for step in _steps(weight, float(energy.fairness_weights[0])):
+            on_the_way = replace(energy, fairness_weights=np.full(energy.n_clusters, step))
             labels = cycle(found.level, on_the_way, labels, self._coarse_size, random_state)
         return replace(found, labels=labels)
 
@@ -288,7 +288,7 @@ class NCutProblem(Problem):
             if len(fallen):
                 labels, reason = self.sweep.layout.to_user_order(found.labels), found.stop_reason
                 history.extend(fallen.tolist())
-        if self.is_refined and len(energy.weight) > 1:
+        if self.is_refined and len(energy.fairness_weights) > 1:
             labels, reason = self._cycles(energy, labels, history, settings, random_state)
         state = self._hold(labels)
         masses = energy.cell_masses(self.level, labels)
@@ -329,7 +329,7 @@ class NCutProblem(Problem):
         if settings.on_iteration is not None:
             say = settings.on_iteration
             settings = replace(settings, on_iteration=lambda n_iter, value: say(n_iter, value / unit))
-        weight = energy.weight * unit
+        weight = energy.fairness_weights * unit
         is_plain = not weight.any() or energy.fairness.is_constant
         ask = PlainAsk() if is_plain else WeightAsk(energy.fairness, weight, self.solver)
         found = fit_once(replace(self, objective=objective), ask, Start(labels), settings)

@@ -48,8 +48,8 @@ class KMeansObjective(Objective):
 
     def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
         """Means weighted by the soft assignments."""
-        pull = np.ascontiguousarray(state.pull.T, dtype=np.float64)
-        sums = kernels.soft_sums(sweep.plan, sweep.excess, self.X, sweep.weights, state.scale, pull, sweep.n_threads)
+        by_cell = np.ascontiguousarray(state.scaled_price.T, dtype=np.float64)
+        sums = kernels.soft_sums(sweep.plan, sweep.excess, self.X, sweep.weights, state.scale, by_cell, sweep.n_threads)
         return self._means(sums, sizes)
 
     def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:

@@ -156,11 +156,12 @@ class KMedianObjective(Objective):
         together = np.zeros(sweep.layout.n_samples, dtype=np.int32)
         centers, value = np.empty((sweep.n_clusters, self.X.shape[1]), dtype=self.X.dtype), 0.0
         for k in range(sweep.n_clusters):
-            share = soft[sweep.layout.order, k].astype(np.float64)
-            share[share < _NO_WEIGHT] = 0.0
-            share = share if sweep.weights is None else share * sweep.weights
+            soft_weights = soft[sweep.layout.order, k].astype(np.float64)
+            soft_weights[soft_weights < _NO_WEIGHT] = 0.0
+            if sweep.weights is not None:
+                soft_weights *= sweep.weights
             start = np.array(self._filled[k : k + 1] if self._filled is not None else self.X[:1])
-            centers[k], cost = self._soft_center(sweep, together, share, start)
+            centers[k], cost = self._soft_center(sweep, together, soft_weights, start)
             value += cost
         self._soft = PricedCenters(centers.copy(), value)
         return centers
@@ -239,14 +240,14 @@ class KMedianObjective(Objective):
         return Medoids(positions, centers, float(value.sum()), float(lower.sum()))
 
     def _soft_center(
-        self, sweep: InMemorySweep, together: IntArray, share: FloatArray, start: FloatArray
+        self, sweep: InMemorySweep, together: IntArray, soft_weights: FloatArray, start: FloatArray
     ) -> tuple[FloatArray, float]:
         """One centre of all points with these weights, no worse than ``start``; and the sum of distances to it."""
         if self.center == "geometric":
-            place = self._medians(sweep, together, share, start)
-            return place[0], self._cost(sweep, together, share, place)
-        found = self._search(sweep, together, np.array([-1]), is_exact=True, weights=share)
-        before = self._cost(sweep, together, share, start)
+            place = self._medians(sweep, together, soft_weights, start)
+            return place[0], self._cost(sweep, together, soft_weights, place)
+        found = self._search(sweep, together, np.array([-1]), is_exact=True, weights=soft_weights)
+        before = self._cost(sweep, together, soft_weights, start)
         is_medoid = found.positions[0] >= 0 and found.value <= before
         return (found.centers[0], found.value) if is_medoid else (start[0], before)
 
@@ -313,9 +314,9 @@ def weiszfeld(
     best, least, lower = tried, np.full(len(start), np.inf), np.zeros(len(start))
     for step in range(_MEDIAN_STEPS):
         sums = sums_at(tried, near)
-        pull, total, here, cost = np.split(sums, [n_features, n_features + 1, n_features + 2], axis=1)
+        directions, total, here, cost = np.split(sums, [n_features, n_features + 1, n_features + 2], axis=1)
         # The points elsewhere pull with a force of this length; the points at the centre hold it with their weight.
-        force = np.linalg.norm(pull, axis=1, keepdims=True)
+        force = np.linalg.norm(directions, axis=1, keepdims=True)
         is_better = cost[:, 0] < least
         before, least = float(least.sum()), np.minimum(least, cost[:, 0])
         best = np.where(is_better[:, None], tried, best)
@@ -326,7 +327,7 @@ def weiszfeld(
         if step > 1 and before - float(least.sum()) <= _MEDIAN_TOL * float(least.sum()):
             break
         free = np.divide(force - here, force, out=np.zeros_like(force), where=force > here)
-        moved_to = tried + free * np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
+        moved_to = tried + free * np.divide(directions, total, out=np.zeros_like(directions), where=total > 0)
         tried = np.ascontiguousarray(moved_to, dtype=start.dtype)
         near = _NEAR * cost[:, 0] / weight
     return np.ascontiguousarray(best), least, np.minimum(lower, least)

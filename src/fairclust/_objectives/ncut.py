@@ -95,8 +95,8 @@ class NCutObjective(Objective):
             row = np.repeat(np.arange(self.graph.n_nodes), np.diff(self.graph.indptr))
             kept = self.graph.data * (own[row] == own[self.graph.indices])
             inside[held] = np.add.reduceat(kept.astype(float), self.graph.indptr[held])
-        share = np.divide(inside, self.graph.degree, out=np.zeros_like(inside), where=self.graph.degree > 0)
-        return np.argsort(sweep.layout.to_visiting_order(share), kind="stable")[:count]
+        kept = np.divide(inside, self.graph.degree, out=np.zeros_like(inside), where=self.graph.degree > 0)
+        return np.argsort(sweep.layout.to_visiting_order(kept), kind="stable")[:count]
 
 
 def sufficient_shift(graph: Graph, random_state: np.random.RandomState) -> float:

@@ -28,7 +28,7 @@ class FairnessTerm(Protocol):
     @property
     def is_constant(self) -> bool: ...
 
-    def scaled(self, share: float) -> Self: ...
+    def scaled(self, fraction: float) -> Self: ...
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray: ...
 
@@ -72,7 +72,7 @@ class Solver(Protocol):
         self,
         sweep: Sweep,
         fairness: FairnessTerm,
-        weight: FloatArray,
+        fairness_weights: FloatArray,
         start: State | None = None,
         to_beat: float = np.inf,
     ) -> Solution:
@@ -84,7 +84,7 @@ class Solver(Protocol):
             Answers the questions.
         fairness : FairnessTerm
             The fairness term.
-        weight : ndarray of shape (n_clusters,)
+        fairness_weights : ndarray of shape (n_clusters,)
             Weight of each cluster's fairness.
         start : State or None
             The state for nearby point costs, if there is one.

@@ -1,7 +1,7 @@
 """Algorithm 1 of the paper: the bound optimiser, with its step size mended.
 
 Each step multiplies the assignments by exp(−(a + λb)/L), where b is the slope of the fairness term, and normalises. In
-terms of the state that is ``scale += 1/L; pull += λb/L``. See docs/decisions/0001 for why a is divided by L too.
+terms of the state that is ``scale += 1/L; scaled_price += λb/L``. docs/decisions/0001 says why a is divided by L.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Bound:
         self,
         sweep: Sweep,
         fairness: FairnessTerm,
-        weight: FloatArray,
+        fairness_weights: FloatArray,
         start: State | None = None,
         to_beat: float = np.inf,
     ) -> Solution:
@@ -49,14 +49,14 @@ class Bound:
         L = self.lipschitz
         state = State(1.0, np.zeros((sweep.n_clusters, sweep.n_cells)))
         answer = sweep(state)
-        energy = _energy(answer, fairness, weight)
+        energy = _energy(answer, fairness, fairness_weights)
         last_bound = np.inf
         for step in range(self.max_steps):
-            slope = weight[:, None] * fairness.slope(answer.masses)
+            slope = fairness_weights[:, None] * fairness.slope(answer.masses)
             while True:
-                proposal = State(state.scale + 1.0 / L, state.pull + slope / L)
+                proposal = State(state.scale + 1.0 / L, state.scaled_price + slope / L)
                 reply = sweep(proposal)
-                reached = _energy(reply, fairness, weight)
+                reached = _energy(reply, fairness, fairness_weights)
                 if reached <= energy + _ROUNDING * abs(energy) or L > _LARGEST_LIPSCHITZ:
                     break
                 L *= 2.0
@@ -72,5 +72,5 @@ class Bound:
         return Solution(state, energy)
 
 
-def _energy(answer: Answer, fairness: FairnessTerm, weight: FloatArray) -> float:
-    return answer.cost + float(weight @ fairness.value(answer.masses))
+def _energy(answer: Answer, fairness: FairnessTerm, fairness_weights: FloatArray) -> float:
+    return answer.cost + float(fairness_weights @ fairness.value(answer.masses))

@@ -185,7 +185,7 @@ def _newton(at: _At, tau: float, conditions: Conditions, trusted: FloatArray) ->
     bend = conditions.bend(at.priced, at.answer.masses @ conditions.membership)
     blocks, every = system.reshape(n_clusters, n_unknowns, n_clusters, n_unknowns), np.arange(n_clusters)
     blocks[every, :, every, :] += bend
-    # Where no point is near to changing its mind the model is flat, and its step has no end: so much pull per step.
+    # Where no point is near to changing its mind the model is flat, and its step has no end: so far per step.
     own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
     own += (abs(at.slope) / (trusted * tau)).ravel()
     diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))

@@ -76,20 +76,20 @@ class Dual:
         self,
         sweep: Sweep,
         fairness: FairnessTerm,
-        weight: FloatArray,
+        fairness_weights: FloatArray,
         start: State | None = None,
         to_beat: float = np.inf,
     ) -> Solution:
         """Go on from ``start`` at its temperature; start cold where there is none, or where that does not beat."""
         if start is not None:
-            found = self._descend(sweep, fairness, weight, start, longest=_FAR)
+            found = self._descend(sweep, fairness, fairness_weights, start, longest=_FAR)
             if found is not None:
-                settled = self._settle(sweep, fairness, weight, found, to_beat)
+                settled = self._settle(sweep, fairness, fairness_weights, found, to_beat)
                 if settled.hard is not None:
                     return settled
-        return self._settle(sweep, fairness, weight, self._cool(sweep, fairness, weight), to_beat)
+        return self._settle(sweep, fairness, fairness_weights, self._cool(sweep, fairness, fairness_weights), to_beat)
 
-    def _cool(self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray) -> _Found:
+    def _cool(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray) -> _Found:
         """From plain clustering: small weights first, then lower temperatures."""
         price = np.zeros((sweep.n_clusters, sweep.n_cells))
         plain = sweep.assign(price)
@@ -97,13 +97,13 @@ class Dual:
         state = State(1.0 / (self.cooling[0] * gap), price)
         floor = _SMALLEST_REST * plain.masses.sum(axis=1)
         found: _Found | None = None
-        for grown in _growing(weight, gap * float(plain.masses.sum()) / sweep.n_clusters):
+        for grown in _growing(fairness_weights, gap * float(plain.masses.sum()) / sweep.n_clusters):
             found = self._descend(sweep, fairness, grown, state, floor=floor)
             assert found is not None
             state = found.state
-        for share in self.cooling[1:]:
-            scale = 1.0 / (share * gap)
-            cooler = self._descend(sweep, fairness, weight, State(scale, state.price * scale), floor=floor)
+        for fraction in self.cooling[1:]:
+            scale = 1.0 / (fraction * gap)
+            cooler = self._descend(sweep, fairness, fairness_weights, State(scale, state.price * scale), floor=floor)
             assert found is not None
             assert cooler is not None
             if _is_lost(cooler, found):
@@ -113,49 +113,49 @@ class Dual:
         return found
 
     def _settle(
-        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, found: _Found, to_beat: float
+        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found, to_beat: float
     ) -> Solution:
         """Take the hard labels, and see that they keep what the soft assignments promise.
 
         Where points are few or alike, all of them are a little soft before one changes its label: it must be cooler.
         With a large weight a few points decide: Newton steps on the labels' own masses, while they do not beat.
         """
-        found, hard, energy = self._keep(sweep, fairness, weight, found)
+        found, hard, energy = self._keep(sweep, fairness, fairness_weights, found)
         price, scale = found.state.price, found.state.scale
         for _ in range(_SETTLING):
             if energy < to_beat:
                 return Solution(State(scale, price * scale), hard=hard)
-            step, _ = _newton(hard.masses, found.curvature, price, scale, fairness, weight)
+            step, _ = _newton(hard.masses, found.curvature, price, scale, fairness, fairness_weights)
             price = price + step
-            hard, energy = _label(sweep, price, fairness, weight)
+            hard, energy = _label(sweep, price, fairness, fairness_weights)
         return Solution(found.state)
 
     def _keep(
-        self, sweep: Sweep, fairness: FairnessTerm, weight: FloatArray, found: _Found
+        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found
     ) -> tuple[_Found, HardAnswer, float]:
         """Cool until the hard labels keep what the soft assignments promise; also return those labels' energy."""
-        hard, energy = _label(sweep, found.state.price, fairness, weight)
+        hard, energy = _label(sweep, found.state.price, fairness, fairness_weights)
         best, lowest, cooler, n_coolings = found, energy, found, 0
         while energy > cooler.energy + _PROMISE * abs(cooler.energy) and n_coolings < _MOST_COOLINGS:
             scale = _COOLING * cooler.state.scale
             last, n_coolings = cooler, n_coolings + 1
-            tried = self._descend(sweep, fairness, weight, State(scale, last.state.price * scale))
+            tried = self._descend(sweep, fairness, fairness_weights, State(scale, last.state.price * scale))
             assert tried is not None
             if _is_lost(tried, last):
                 break
             cooler = tried
-            hard, energy = _label(sweep, cooler.state.price, fairness, weight)
+            hard, energy = _label(sweep, cooler.state.price, fairness, fairness_weights)
             if energy < lowest:
                 best, lowest = cooler, energy
         if best is not cooler:
-            hard, energy = _label(sweep, best.state.price, fairness, weight)
+            hard, energy = _label(sweep, best.state.price, fairness, fairness_weights)
         return best, hard, energy
 
     def _descend(
         self,
         sweep: Sweep,
         fairness: FairnessTerm,
-        weight: FloatArray,
+        fairness_weights: FloatArray,
         state: State,
         longest: float = np.inf,
         floor: FloatArray | float = 0.0,
@@ -164,32 +164,32 @@ class Dual:
         short = _SHORT_COLD if longest == np.inf else _SHORT
         scale, price = state.scale, state.price
         answer = sweep(state, curvature=True)
-        energy = _free_energy(answer, price, scale, fairness, weight)
+        energy = _free_energy(answer, price, scale, fairness, fairness_weights)
         for _ in range(self.max_steps):
-            step, fall = _newton(answer.masses, answer.curvature, price, scale, fairness, weight)
+            step, fall = _newton(answer.masses, answer.curvature, price, scale, fairness, fairness_weights)
             length = float(abs(step).max()) * scale
             if length > longest:
                 return None
             if length < short or fall <= self.tol * abs(answer.cost):
                 price = price + step * min(1.0, short / max(length, 1e-300))
                 break
-            share = min(1.0, _TRUSTED / length)
+            damping = min(1.0, _TRUSTED / length)
             for _ in range(_HALVINGS):
-                tried = price + share * step
+                tried = price + damping * step
                 reply = sweep(State(scale, tried * scale), curvature=True)
-                reached = _free_energy(reply, tried, scale, fairness, weight)
+                reached = _free_energy(reply, tried, scale, fairness, fairness_weights)
                 sizes, before = reply.masses.sum(axis=1), answer.masses.sum(axis=1)
                 is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
-                if reached <= energy - 1e-4 * share * fall and is_alive.all():
+                if reached <= energy - 1e-4 * damping * fall and is_alive.all():
                     break
-                share *= 0.5
+                damping *= 0.5
             else:
                 if longest < np.inf:
                     return None
                 break
             price, answer, energy = tried, reply, reached
         assert answer.curvature is not None
-        relaxed = answer.cost + float(weight @ fairness.value(answer.masses))
+        relaxed = answer.cost + float(fairness_weights @ fairness.value(answer.masses))
         return _Found(State(scale, price * scale), answer.masses, answer.curvature, relaxed)
 
 
@@ -198,25 +198,29 @@ def _is_lost(cooler: _Found, found: _Found) -> bool:
     return bool((cooler.masses.sum(axis=1) < (1.0 - _LARGEST_LOSS) * found.masses.sum(axis=1)).any())
 
 
-def _label(sweep: Sweep, price: FloatArray, fairness: FairnessTerm, weight: FloatArray) -> tuple[HardAnswer, float]:
+def _label(
+    sweep: Sweep, price: FloatArray, fairness: FairnessTerm, fairness_weights: FloatArray
+) -> tuple[HardAnswer, float]:
     """The hard labels of these prices, and their energy at these point costs."""
     hard = sweep.assign(price)
-    return hard, hard.cost + float(weight @ fairness.value(hard.masses))
+    return hard, hard.cost + float(fairness_weights @ fairness.value(hard.masses))
 
 
-def _growing(weight: FloatArray, first: float) -> list[FloatArray]:
-    """Weights from about ``first`` up to ``weight``, by factors."""
-    largest = float(weight.max(initial=0.0))
+def _growing(fairness_weights: FloatArray, first: float) -> list[FloatArray]:
+    """Weights from about ``first`` up to the wanted ones, by factors."""
+    largest = float(fairness_weights.max(initial=0.0))
     if largest <= first or first <= 0:
-        return [weight]
+        return [fairness_weights]
     n_steps = int(np.ceil(np.log(largest / first) / np.log(_WEIGHT_GROWTH)))
-    return [weight * _WEIGHT_GROWTH ** (i - n_steps) for i in range(1, n_steps + 1)]
+    return [fairness_weights * _WEIGHT_GROWTH ** (i - n_steps) for i in range(1, n_steps + 1)]
 
 
-def _free_energy(answer: Answer, price: FloatArray, scale: float, fairness: FairnessTerm, weight: FloatArray) -> float:
+def _free_energy(
+    answer: Answer, price: FloatArray, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray
+) -> float:
     """E_τ at the assignments of this answer: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s."""
     paid = float((price * answer.masses).sum())
-    return -answer.log_partition / scale - paid + float(weight @ fairness.value(answer.masses))
+    return -answer.log_partition / scale - paid + float(fairness_weights @ fairness.value(answer.masses))
 
 
 def _newton(
@@ -225,15 +229,15 @@ def _newton(
     price: FloatArray,
     scale: float,
     fairness: FairnessTerm,
-    weight: FloatArray,
+    fairness_weights: FloatArray,
 ) -> tuple[FloatArray, float]:
     """Newton's step for the prices, and twice the fall of E_τ that it promises. Solved in the columns' space."""
     assert curvature is not None
     M = fairness.membership  # (cells, columns)
     n_clusters, n_columns = len(price), M.shape[1]
-    want = weight[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
+    want = fairness_weights[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
     H = curvature * scale  # (cells, clusters, clusters)
-    bend = weight[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
+    bend = fairness_weights[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
     # How column masses of cluster k respond to column prices of cluster l: Σ_c M_ci M_cj H_ckl.
     answers = response(H, np.ascontiguousarray(np.broadcast_to(M, (n_clusters, *M.shape))))
     system = (bend @ answers.reshape(n_clusters, n_columns, -1)).reshape(n_clusters * n_columns, -1)

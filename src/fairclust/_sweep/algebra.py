@@ -9,7 +9,7 @@ _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 
 
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
-    """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂pull of all points.
+    """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂scaled_price of all points.
 
     ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
     """

@@ -2,8 +2,8 @@
 
 The rows are cut into *stretches* that fit in a core's cache. Within a stretch points are visited sorted by *cell* (the
 group, or the combination of groups, that a point belongs to). Tiles of 64 points and chunks of tiles lie within one
-stretch and one cell, and depend on the data alone: so a chunk's pull is one vector, memory is read in order, and a sum
-over chunks in order is the same for any number of threads.
+stretch and one cell, and depend on the data alone: so a chunk's prices are one vector, memory is read in order, and a
+sum over chunks in order is the same for any number of threads.
 """
 
 from __future__ import annotations

@@ -101,10 +101,10 @@ class InMemorySweep:
         return self.layout.to_user_order(labels)
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
-        """Count softmax(−scale·a − pull) by group."""
+        """Count softmax(−scale·a − scaled_price) by group."""
         self.n_sweeps += 1
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            self.plan, self.excess, self.weights, state.scale, by_cell(state.pull),
+            self.plan, self.excess, self.weights, state.scale, by_cell(state.scaled_price),
             self._steps if curvature else None, None, self.n_threads,
         )  # fmt: skip
         return Answer(
@@ -209,7 +209,7 @@ class InMemorySweep:
     def soft_rows(self, state: State) -> FloatArray:
         """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""
         rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=np.float32)
-        kernels.soft_rows(self.plan, self.excess, state.scale, by_cell(state.pull), rows, self.n_threads)
+        kernels.soft_rows(self.plan, self.excess, state.scale, by_cell(state.scaled_price), rows, self.n_threads)
         return rows
 
 

@@ -17,23 +17,23 @@ from .._typing import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class State:
-    """What the assignments depend on: s_p = softmax(−scale·a_p − pull[:, group(p)]).
+    """What the assignments depend on: s_p = softmax(−scale·a_p − scaled_price[:, group(p)]).
 
     Attributes
     ----------
     scale : float
         Weight on the point costs: the inverse of a temperature.
-    pull : ndarray of shape (n_clusters, n_cells)
-        How hard each cluster pushes each group away.
+    scaled_price : ndarray of shape (n_clusters, n_cells)
+        scale · price: what a point of the cell has to overcome to enter the cluster, in units of the exponent.
     """
 
     scale: float
-    pull: FloatArray
+    scaled_price: FloatArray
 
     @property
     def price(self) -> FloatArray:
-        """The pull in units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
-        return self.pull / self.scale
+        """In units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
+        return self.scaled_price / self.scale
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Answer:
     log_partition : float
         Σ_p log Σ_k exp(−scale·a_pk − pull_k).
     curvature : ndarray of shape (n_cells, n_clusters, n_clusters) or None
-        −∂masses/∂pull, one symmetric table per group (rows sum to 0).
+        −∂masses/∂scaled_price, one symmetric table per group (rows sum to 0).
     """
 
     masses: FloatArray

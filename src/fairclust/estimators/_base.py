@@ -236,7 +236,7 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         self.group_names_ = attributes.names
         self.group_attributes_ = np.repeat(self.attribute_names_, [attribute.n_groups for attribute in attributes])
         self.target_proportions_ = attributes.target
-        weights = fit.weights[:, : len(attributes)]
+        weights = fit.fairness_weights[:, : len(attributes)]
         self.fairness_weight_ = float(weights.max())
         self.cluster_weights_ = weights[:, 0] if len(attributes) == 1 else weights
         self.lower_bound_ = result.lower_bound

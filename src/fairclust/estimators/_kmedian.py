@@ -276,7 +276,7 @@ class FairKMedian(PredictingClusterer):
             else f"approximate: the objective is at most {100 * above:.2g} % above the one with exact medoids"
         )
         history, energy = result.energy_history, result.energy
-        if self.assignments == "hard" or not fit.weights.any():
+        if self.assignments == "hard" or not fit.fairness_weights.any():
             energy = result.energy - result.objective + medoids.value
             history = np.append(history[:-1], energy)
         parameters = np.where(medoids.positions[:, None] >= 0, medoids.centers, result.parameters)

@@ -137,7 +137,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
             representation(parts, cells.membership),
             self._solver(),
             self._settings(),
-            share=sweep.total / self._total_weight,
+            sample_fraction=sweep.total / self._total_weight,
             attribute_weights=self._attribute_weights(attributes),
         )
 

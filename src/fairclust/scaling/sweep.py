@@ -340,9 +340,9 @@ class StreamedSweep:
         return InMemorySweep(layout, self.n_clusters, weights, self.data.n_threads), sample
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
-        """Count softmax(−scale·a − pull) by group."""
+        """Count softmax(−scale·a − scaled_price) by group."""
         self.n_sweeps += 1
-        job = SoftJob(self.costs, state.scale, by_cell(state.pull))
+        job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price))
         if curvature:
             job = replace(job, steps=curvature_steps(self.data.cell_counts.sum(axis=0)))
         found = reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables))
@@ -365,7 +365,7 @@ class StreamedSweep:
     def soft_sums(self, state: State) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
         self.n_sweeps += 1
-        job = SoftJob(self.costs, state.scale, by_cell(state.pull), with_sums=True)
+        job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price), with_sums=True)
         return np.asarray(reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables)).sums)
 
     def assign(self, price: FloatArray, *, split: float = 0.0) -> HardAnswer:

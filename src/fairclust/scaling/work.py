@@ -298,11 +298,11 @@ class KeptCosts:
 
 @dataclass(frozen=True)
 class SoftJob:
-    """A sweep: softmax(−scale·a − pull), with curvature over every so-manieth row of each cell."""
+    """A sweep: softmax(−scale·a − scaled_price), with curvature over every so-manieth row of each cell."""
 
     costs: Costs
     scale: float
-    pull: FloatArray  # (cells, clusters)
+    scaled_price: FloatArray  # (cells, clusters)
     steps: IntArray | None = None  # by cell; None: no curvature
     with_sums: bool = False
 
@@ -340,7 +340,7 @@ class _Rows:
 
     def sweep(self, job: SoftJob) -> SoftTables:
         """Count the soft assignments."""
-        how = (self.weights, job.scale, job.pull, job.steps, self.before, 1)
+        how = (self.weights, job.scale, job.scaled_price, job.steps, self.before, 1)
         if self.kept is None and self.costs.like is not None:
             excess, base = self._fill(_buffer(self._shape))
             answer = kernels.sweep(self.plan, excess, *how)
@@ -357,7 +357,7 @@ class _Rows:
         if self.costs.like is not None:
             return self._coded_soft_sums(self.costs.like, excess, job)
         X = np.ascontiguousarray(self.X)
-        return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.pull, 1))
+        return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.scaled_price, 1))
 
     def assign(self, job: HardJob) -> tuple[IntArray, HardTables]:
         """Label the rows, in visiting order; count the labels, and sum the rows by label."""
@@ -453,7 +453,7 @@ class _Rows:
         """A cluster at a time: the rows, weighted by how much of them it holds."""
         n_clusters = len(self.costs.centers)
         soft = np.empty((len(self.X), n_clusters), dtype=np.float32)
-        kernels.soft_rows(self.plan, excess, job.scale, job.pull, soft, 1)
+        kernels.soft_rows(self.plan, excess, job.scale, job.scaled_price, soft, 1)
         together, sums = np.zeros(len(self.X), dtype=np.int32), np.empty((n_clusters, self.costs.n_sums))
         for k in range(n_clusters):
             own = soft[self.layout.order, k].astype(np.float64)
