@@ -16,6 +16,7 @@ import oracles
 from fairclust import FairKMeans, FairKMedian, FairNCut
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
+from fairclust._core.tiles import TILE
 from fairclust._fairness.kl import KLFairness
 from fairclust._fairness.overlap import OverlapFairness
 from fairclust._fairness.sizes import SIZE_MARGIN, SizeFairness
@@ -25,7 +26,7 @@ from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust._objectives.kmedian import KMedianObjective
 from fairclust._people.attributes import Cells
 from fairclust._solvers import Bound, Dual
-from fairclust._sweep.layout import TILE, build_layout
+from fairclust._sweep.layout import build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import Answer, HardAnswer
 from fairclust._table.coded import GAP, CodedRows, code_type

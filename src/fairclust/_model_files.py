@@ -77,9 +77,9 @@ def write_model(model: StoredModel, path: Path) -> None:
         "format": FORMAT,
         "fairclust": model.version,
         "kind": model.kind,
-        "parameters": {name: writer.told(value, name) for name, value in model.parameters.items()},
-        "fitted": {name: writer.told(value, name) for name, value in model.fitted.items()},
-        "notes": {name: writer.told(value, name) for name, value in model.notes.items()},
+        "parameters": {name: writer.encoded(value, name) for name, value in model.parameters.items()},
+        "fitted": {name: writer.encoded(value, name) for name, value in model.fitted.items()},
+        "notes": {name: writer.encoded(value, name) for name, value in model.notes.items()},
     }
     with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(_TEXT, _DATE), json.dumps(text, indent=1, allow_nan=False))
@@ -145,7 +145,7 @@ class _Writer:
     def __init__(self) -> None:
         self.arrays: dict[str, Any] = {}
 
-    def told(self, value: Any, name: str) -> Any:
+    def encoded(self, value: Any, name: str) -> Any:
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -155,34 +155,37 @@ class _Writer:
         if isinstance(value, np.generic) and value.dtype.kind in _PLAIN:
             return {"$scalar": self._array(np.asarray(value), name)}
         if isinstance(value, np.random.RandomState):
-            return {"$random": [self.told(part, name) for part in value.get_state(legacy=True)]}
+            return {"$random": [self.encoded(part, name) for part in value.get_state(legacy=True)]}
         if isinstance(value, np.ndarray):
-            return self._told_array(value, name)
+            return self._encoded_array(value, name)
         if sparse.issparse(value):
             parts = [self._array(part, name) for part in _csr_parts(value)]
             return {"$csr": [*parts, *value.shape]}
         if isinstance(value, list):
-            return [self.told(part, name) for part in value]
+            return [self.encoded(part, name) for part in value]
         if isinstance(value, tuple):
-            return {"$tuple": [self.told(part, name) for part in value]}
+            return {"$tuple": [self.encoded(part, name) for part in value]}
         if isinstance(value, Mapping):
-            return {"$dict": [[self.told(key, name), self.told(part, name)] for key, part in value.items()]}
+            return {"$dict": [[self.encoded(key, name), self.encoded(part, name)] for key, part in value.items()]}
         if is_dataclass(value) and type(value).__name__ in _RECORDS:
-            own = {item.name: self.told(getattr(value, item.name), name) for item in fields(value)}
+            own = {item.name: self.encoded(getattr(value, item.name), name) for item in fields(value)}
             return {f"${type(value).__name__}": own}
         if hasattr(value, "compute"):  # a Dask array
-            return self.told(np.asarray(value), name)
+            return self.encoded(np.asarray(value), name)
         raise InvalidInputError(
             f"{name} is {type(value).__name__}, which a model file cannot hold. Set it to a plain value before saving, "
             "for example with set_params: what was fitted stays as it is."
         )
 
-    def _told_array(self, array: Any, name: str) -> Any:
+    def _encoded_array(self, array: Any, name: str) -> Any:
         array = np.asarray(array)
         if array.dtype.kind in _PLAIN:
             return {"$array": self._array(array, name)}
         if array.dtype.kind == "O":
-            return {"$objects": [self.told(part, name) for part in array.ravel().tolist()], "shape": list(array.shape)}
+            return {
+                "$objects": [self.encoded(part, name) for part in array.ravel().tolist()],
+                "shape": list(array.shape),
+            }
         raise InvalidInputError(f"{name} is an array of {array.dtype}, which a model file cannot hold.")
 
     def _array(self, array: Any, name: str) -> str:

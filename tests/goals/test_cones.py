@@ -49,7 +49,7 @@ def test_the_dearest_mix_is_fair(cone, scale, softness):
     found = cone.mixes(thetas(1, scale), softness * scale)
     n_people = 1e7
     size = np.full((5, 1), n_people)
-    assert cone.beyond(found.shares * n_people, size).max() <= 1e-6 * n_people
+    assert cone.beyond(found.proportions * n_people, size).max() <= 1e-6 * n_people
     assert np.linalg.eigvalsh(found.turn * scale).min() >= -1e-4 * max(abs(found.turn * scale).max(), 1e-12)
 
 
@@ -61,7 +61,7 @@ def test_no_fair_mix_is_dearer_than_the_dearest(cone, seed):
     theta = rng.normal(size=(1, 4))
     worth = cone.mixes(theta, 0.0).worth[0]
     # Fair mixes at other prices, and what lies between them, are fair.
-    others = cone.mixes(rng.normal(size=(6, 4)), 0.05).shares
+    others = cone.mixes(rng.normal(size=(6, 4)), 0.05).proportions
     between = rng.dirichlet(np.ones(6)) @ others
     for mix in (*others, between):
         assert theta[0] @ mix <= worth + 1e-7
@@ -76,8 +76,8 @@ def test_the_mix_is_the_slope_of_its_worth_and_turns_as_told(cone):
         there[:, j] += step
         here[:, j] -= step
         more, less = cone.mixes(there, softness), cone.mixes(here, softness)
-        np.testing.assert_allclose((more.worth - less.worth) / (2 * step), found.shares[:, j], atol=2e-5)
-        np.testing.assert_allclose((more.shares - less.shares) / (2 * step), found.turn[:, :, j], atol=2e-4)
+        np.testing.assert_allclose((more.worth - less.worth) / (2 * step), found.proportions[:, j], atol=2e-5)
+        np.testing.assert_allclose((more.proportions - less.proportions) / (2 * step), found.turn[:, :, j], atol=2e-4)
 
 
 def small(seed=0, n_samples=60, n_clusters=3, n_groups=3):
@@ -129,7 +129,7 @@ def test_the_bound_is_the_optimum_of_the_linear_program(seed):
 def test_the_bound_of_exact_proportions_is_the_optimum_too(seed):
     costs, codes, shares = small(seed)
     # Fractional people, who are not off by whole ones.
-    cone = ExactCone(shares, whole_people=0.0)
+    cone = ExactCone(shares, rounding_slack=0.0)
     bound = bound_of(costs, codes, Conditions((Clause(cone, 3),), np.eye(3)))
     wanted = least_cost_by_highs(costs, codes, shares - 1e-12, shares + 1e-12)
     assert bound == pytest.approx(wanted, rel=1e-6)

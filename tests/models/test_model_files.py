@@ -14,7 +14,7 @@ from scipy import sparse
 import fairclust
 from fairclust import FairKMeans, FairKMedian, FairNCut
 from fairclust.errors import InvalidInputError
-from fairclust.estimators._saving import kinds
+from fairclust.estimators._saving import savable_estimators
 
 OLD = Path(__file__).parent / "old"
 
@@ -82,7 +82,7 @@ MODELS = {
 
 
 def test_every_public_estimator_has_a_case():
-    assert set(kinds()) == {"FairKMeans", "FairKMedian", "FairNCut"}
+    assert set(savable_estimators()) == {"FairKMeans", "FairKMedian", "FairNCut"}
 
 
 @pytest.mark.filterwarnings("ignore::fairclust.FairclustWarning")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairclust._sweep.layout import TILE, build_layout
+from fairclust._core.tiles import TILE
+from fairclust._sweep.layout import build_layout
 
 
 def test_five_rows_of_two_groups_are_laid_out_as_by_hand():

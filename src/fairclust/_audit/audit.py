@@ -433,7 +433,7 @@ def _title(report: AuditReport) -> str:
 
 def table_cells(table: metrics.Composition, hidden: Hidden) -> list[list[str]]:
     """Write the table as text: a header, a row per cluster, the whole data and the target."""
-    whole = float(table.sizes.sum())
+    everybody = float(table.sizes.sum())
     errors, balances, proportions = table.fairness_errors, table.balances, table.proportions
     show = _count_format(table.counts)
     rows = [["cluster", "size", *map(shown_name, table.group_names.tolist()), "fairness error", "balance"]]
@@ -446,13 +446,13 @@ def table_cells(table: metrics.Composition, hidden: Hidden) -> list[list[str]]:
         scores = [_unless(hidden.rows[k], text) for text in (f"{errors[k]:.4f}", f"{balances[k]:.3f}")]
         rows.append([shown_name(name), size, *held, *scores])
     totals = [
-        hidden.number(total, f"{show(total)} ({_percent(total / whole)})", bool(hide))
+        hidden.number(total, f"{show(total)} ({_percent(total / everybody)})", bool(hide))
         for total, hide in zip(table.totals, hidden.totals, strict=True)
     ]
     # The rows as one cluster, like the rows above it: neither a sum nor a minimum of them.
     error, balance = _as_one_cluster(table)
     scores = [_unless(hidden.totals.any(), text) for text in (error, f"{balance:.3f}")]
-    rows.append(["all", show(whole), *totals, *scores])
+    rows.append(["all", show(everybody), *totals, *scores])
     # The target may be the data's own shares, so it is as telling as the totals.
     for name, target in _target_rows(table):
         wanted = [_unless(bool(hide), _percent(share)) for share, hide in zip(target, hidden.totals, strict=True)]
@@ -465,8 +465,8 @@ def _as_one_cluster(table: metrics.Composition) -> tuple[str, float]:
     if table.target.ndim == 2:
         return "", table.data_balance
     everyone = None if table.everyone is None else table.everyone.sum(keepdims=True)
-    whole = replace(table, cluster_names=np.zeros(1), counts=table.totals[None], everyone=everyone)
-    return f"{whole.fairness_errors[0]:.4f}", table.data_balance
+    together = replace(table, cluster_names=np.zeros(1), counts=table.totals[None], everyone=everyone)
+    return f"{together.fairness_errors[0]:.4f}", table.data_balance
 
 
 def _target_rows(table: metrics.Composition) -> list[tuple[str, FloatArray]]:

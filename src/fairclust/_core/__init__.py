@@ -3,7 +3,7 @@
 Both modules offer the same functions over the same arrays:
 
 ==================  ===================================================================================
-Plan                where the points lie: visiting order, blocks and chunks (see :mod:`fairclust._sweep.layout`)
+Plan                where the points lie: visiting order, tiles and chunks (see :mod:`fairclust._sweep.layout`)
 distances           excess costs from centres: squared euclidean (0), euclidean (1) or manhattan (2)
 sweep               softmax(−scale·a − scaled_price[cell]) counted by cell: masses, cost, log-partition, curvature
 assign              argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
@@ -35,7 +35,7 @@ error_mixes         the dearest mixes whose KL error is within a limit, their wo
 
 X is stored row by row; ``distances``, ``sweep_rows``, ``assign_rows`` and ``label_sums`` also take it feature by
 feature (Fortran order).
-Costs are stored as the excess over the point's cheapest cluster, ``[block][cluster][point of the block]``, float32.
+Costs are stored as the excess over the point's cheapest cluster, ``[tile][cluster][point of the tile]``, float32.
 Tables are (cells, clusters), float64. A new kernel lands with its NumPy twin, a law test and a benchmark.
 """
 

@@ -50,16 +50,16 @@ Plan::Plan(const In<int32_t, 1>& order, const In<int64_t, 1>& start, const In<in
     require(n_points() <= kMostPoints, "order", "has too many points");
     for (const int32_t row : order_) n_rows_ = std::max<int64_t>(n_rows_, int64_t(row) + 1);
     require(is_within(order_.data(), order_.size(), kMostPoints + 1), "order", "must hold rows, numbered from 0");
-    require(size_.size() == start_.size(), "size", "needs one value per block");
+    require(size_.size() == start_.size(), "size", "needs one value per tile");
     int64_t next = 0;
-    for (int64_t b = 0; b < n_blocks(); ++b) {
-        require(start_[b] == next, "start", "must follow the blocks' sizes, from 0");
-        require(size_[b] >= 1 && size_[b] <= kBlock, "size", "must be from 1 to 64");
+    for (int64_t b = 0; b < n_tiles(); ++b) {
+        require(start_[b] == next, "start", "must follow the tiles' sizes, from 0");
+        require(size_[b] >= 1 && size_[b] <= kTile, "size", "must be from 1 to 64");
         next += size_[b];
     }
     require(next == n_points(), "size", "must add up to the number of points");
     require(chunk_.size() == chunk_cell_.size() + 1, "chunk", "needs one value more than chunk_cell");
-    require(chunk_.front() == 0 && chunk_.back() == n_blocks(), "chunk", "must run from 0 to the number of blocks");
+    require(chunk_.front() == 0 && chunk_.back() == n_tiles(), "chunk", "must run from 0 to the number of tiles");
     for (int64_t c = 0; c < n_chunks(); ++c) {
         require(chunk_[c + 1] > chunk_[c], "chunk", "must rise from chunk to chunk");
         require(chunk_cell_[c] >= 0, "chunk_cell", "must hold cells, numbered from 0");

@@ -118,7 +118,7 @@ template <class T> int64_t feature_stride(const Rows<T>& X) {
 
 // --- Points -----------------------------------------------------------------------------------------------------------
 
-// Where the points lie: blocks, the chunk borders (in blocks), and each chunk's cell. Mirrors fairclust/_sweep/layout.py.
+// Where the points lie: tiles, the chunk borders (in tiles), and each chunk's cell. Mirrors fairclust/_sweep/layout.py.
 // The arrays are copied, so that what was checked here stays so.
 class Plan {
 public:
@@ -128,7 +128,7 @@ public:
     int64_t n_points() const { return static_cast<int64_t>(order_.size()); }
     int64_t n_rows() const { return n_rows_; }  // that X must have at least
     int64_t n_cells() const { return n_cells_; }  // that a table must have at least
-    int64_t n_blocks() const { return static_cast<int64_t>(start_.size()); }
+    int64_t n_tiles() const { return static_cast<int64_t>(start_.size()); }
     int64_t n_chunks() const { return static_cast<int64_t>(chunk_cell_.size()); }
     int64_t begin(int64_t c) const { return chunk_[c]; }
     int64_t end(int64_t c) const { return chunk_[c + 1]; }
@@ -136,7 +136,7 @@ public:
     int64_t last_point(int64_t c) const { return start_[end(c) - 1] + size_[end(c) - 1]; }  // one past it
     int64_t cell(int64_t c) const { return chunk_cell_[c]; }
     const int32_t* order() const { return order_.data(); }
-    Blocks blocks(int64_t first = 0) const { return {start_.data() + first, size_.data() + first}; }
+    TileSpans tiles(int64_t first = 0) const { return {start_.data() + first, size_.data() + first}; }
     int threads(int n_threads) const {
         return static_cast<int>(std::clamp<int64_t>(n_threads, 1, std::max<int64_t>(n_chunks(), 1)));
     }
@@ -146,7 +146,7 @@ public:
         require_aligned("X", X);
     }
     void require_excess(const In<float, 3>& excess) const {
-        require_shape("excess", excess, {n_blocks(), static_cast<int64_t>(excess.shape(1)), kBlock});
+        require_shape("excess", excess, {n_tiles(), static_cast<int64_t>(excess.shape(1)), kTile});
         require_clusters(static_cast<int64_t>(excess.shape(1)));
     }
     void require_table(const char* argument, const In<double, 2>& table, int64_t n_clusters) const {

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import AnyArray, FloatArray, IntArray
+from .._typing import FloatArray, IntArray
 from .fallback_graph import associations, contract, link_costs, match_nodes, move_nodes
 from .fallback_medoids import coordinate_medians, median_sums, medoids
 from .fallback_rows import coded_costs, coded_distances, coded_moves, coded_sums, sparse_distances, sparse_sums
 from .fallback_small import error_mixes, laplacian, response
+from .tiles import TILE, to_tiles
 
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
@@ -25,7 +26,6 @@ __all__ = [
 ]  # fmt: skip
 
 name = "numpy"
-_BLOCK = 64
 _DECIDED = 16.0  # temperatures between best and second best, beyond which a point is not split
 
 
@@ -40,7 +40,7 @@ class Plan:
     chunk_cell: IntArray
 
     def chunks(self) -> Iterator[tuple[slice, slice, int]]:
-        """Blocks, positions in visiting order and cell of every chunk."""
+        """Tiles, positions in visiting order and cell of every chunk."""
         for begin, end, cell in zip(self.chunk[:-1], self.chunk[1:], self.chunk_cell, strict=True):
             last = int(end) - 1
             yield (
@@ -62,10 +62,10 @@ def distances(
 ) -> tuple[float, float]:
     """Fill ``excess`` (OUT); return the weighted costs of the cheapest clusters and of ``labels`` (or 0)."""
     cheapest = labelled = 0.0
-    for blocks, rows, _ in plan.chunks():
+    for tiles, rows, _ in plan.chunks():
         costs = _costs(metric, X[plan.order[rows]], centers)
         low = costs.min(axis=1)
-        excess[blocks] = _to_blocks((costs - low[:, None]).astype(np.float32), blocks.stop - blocks.start)
+        excess[tiles] = to_tiles(costs - low[:, None], tiles)
         w = _weights(weights, rows)
         cheapest += float(w @ low)
         if labels is not None:
@@ -94,8 +94,8 @@ def sweep(
     seen = np.zeros(n_cells, dtype=np.int64) if before is None else before.copy()
     sampled = np.zeros(n_cells)
     cost = log_sum = 0.0
-    for blocks, rows, cell in plan.chunks():
-        costs, w = _rows(excess[blocks], rows), _weights(weights, rows)
+    for tiles, rows, cell in plan.chunks():
+        costs, w = _rows(excess[tiles], rows), _weights(weights, rows)
         soft, low, total = _softmax(costs, scale, scaled_price[cell])
         weighted = soft * w[:, None]
         masses[cell] += weighted.sum(axis=0)
@@ -129,8 +129,8 @@ def assign(
     seen = np.zeros(len(price), dtype=np.int64) if before is None else before.copy()
     masses = np.zeros(price.shape)
     cost = gap = 0.0
-    for blocks, rows, cell in plan.chunks():
-        costs, w = _rows(excess[blocks], rows), _weights(weights, rows)
+    for tiles, rows, cell in plan.chunks():
+        costs, w = _rows(excess[tiles], rows), _weights(weights, rows)
         priced = costs.astype(np.float32) + price[cell].astype(np.float32)
         best = priced.argmin(axis=1)
         two = np.partition(priced, 1, axis=1) if n_clusters > 1 else None
@@ -171,7 +171,7 @@ def sweep_rows(
     n_threads: int,
 ) -> tuple[float, tuple[FloatArray, float, float, FloatArray, FloatArray]]:
     """What the cheapest clusters cost, and what :func:`sweep` returns at these distances."""
-    excess = np.empty((len(plan.start), len(centers), _BLOCK), dtype=np.float32)
+    excess = np.empty((len(plan.start), len(centers), TILE), dtype=np.float32)
     base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)
     return base_cost, sweep(plan, excess, weights, scale, scaled_price, steps, before, n_threads)
 
@@ -189,7 +189,7 @@ def assign_rows(
     before: IntArray | None = None,
 ) -> tuple[float, tuple[FloatArray, float, float], FloatArray]:
     """Write ``labels`` (OUT); return the cheapest clusters' cost, what :func:`assign` does, and :func:`label_sums`."""
-    excess = np.empty((len(plan.start), len(centers), _BLOCK), dtype=np.float32)
+    excess = np.empty((len(plan.start), len(centers), TILE), dtype=np.float32)
     base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)
     answer = assign(plan, excess, weights, price, labels, None, n_threads, scale, before)
     return base_cost, answer, label_sums(plan, X, labels, weights, len(centers), n_threads)
@@ -199,8 +199,8 @@ def soft_rows(
     plan: Plan, excess: FloatArray, scale: float, scaled_price: FloatArray, rows: FloatArray, n_threads: int
 ) -> None:
     """Write the softmax of every point into its row of ``rows`` (OUT, in the user's order)."""
-    for blocks, at, cell in plan.chunks():
-        rows[plan.order[at]] = _softmax(_rows(excess[blocks], at), scale, scaled_price[cell])[0]
+    for tiles, at, cell in plan.chunks():
+        rows[plan.order[at]] = _softmax(_rows(excess[tiles], at), scale, scaled_price[cell])[0]
 
 
 def label_sums(
@@ -286,8 +286,8 @@ def soft_sums(
 ) -> FloatArray:
     """Sums (K, M) of the rows of X weighted by the softmax."""
     sums = np.zeros((scaled_price.shape[1], X.shape[1]))
-    for blocks, rows, cell in plan.chunks():
-        soft = _softmax(_rows(excess[blocks], rows), scale, scaled_price[cell])[0] * _weights(weights, rows)[:, None]
+    for tiles, rows, cell in plan.chunks():
+        soft = _softmax(_rows(excess[tiles], rows), scale, scaled_price[cell])[0] * _weights(weights, rows)[:, None]
         sums += soft.T @ X[plan.order[rows]].astype(float)
     return sums
 
@@ -304,15 +304,9 @@ def _weights(weights: FloatArray | None, rows: slice) -> FloatArray:
     return np.ones(rows.stop - rows.start) if weights is None else weights[rows]
 
 
-def _to_blocks(rows: AnyArray, n_blocks: int) -> AnyArray:
-    padded = np.zeros((n_blocks * _BLOCK, rows.shape[1]), dtype=rows.dtype)
-    padded[: len(rows)] = rows
-    return padded.reshape(n_blocks, _BLOCK, -1).transpose(0, 2, 1)
-
-
-def _rows(blocks: FloatArray, rows: slice) -> FloatArray:
+def _rows(tiles: FloatArray, rows: slice) -> FloatArray:
     """The costs of a chunk as (points, clusters), in double precision."""
-    costs = blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[: rows.stop - rows.start]
+    costs = tiles.transpose(0, 2, 1).reshape(-1, tiles.shape[1])[: rows.stop - rows.start]
     return costs.astype(float)
 
 

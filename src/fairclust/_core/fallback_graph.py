@@ -11,8 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import FloatArray, IntArray
-
-_BLOCK = 64
+from .tiles import to_tiles
 
 
 def associations(
@@ -50,14 +49,11 @@ def link_costs(
     S = _soft(labels, soft, n_clusters)
     W = _matrix(indptr, indices, data)
     cheapest = 0.0
-    for blocks, at, _ in plan.chunks():
+    for tiles, at, _ in plan.chunks():
         rows = plan.order[at]
         costs = inverse_volume * (degree[rows, None] * (ratio + sigma - 2.0 * sigma * S[rows]) - 2.0 * (W[rows] @ S))
         low = costs.min(axis=1)
-        n_blocks = blocks.stop - blocks.start
-        padded = np.zeros((n_blocks * _BLOCK, n_clusters), dtype=np.float32)
-        padded[: len(rows)] = costs - low[:, None]
-        excess[blocks] = padded.reshape(n_blocks, _BLOCK, n_clusters).transpose(0, 2, 1)
+        excess[tiles] = to_tiles(costs - low[:, None], tiles)
         cheapest += float(low.sum())
     return cheapest
 

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import FloatArray, IntArray
-
-_BLOCK = 64
+from .tiles import to_tiles
 
 
 def coded_distances(
@@ -200,12 +199,10 @@ def _fill(
     excess: FloatArray,
 ) -> tuple[float, float]:
     cheapest = labelled = 0.0
-    for blocks, rows, _ in plan.chunks():
+    for tiles, rows, _ in plan.chunks():
         costs = costs_of(plan.order[rows])
         low = costs.min(axis=1)
-        padded = np.zeros(((blocks.stop - blocks.start) * _BLOCK, costs.shape[1]), dtype=np.float32)
-        padded[: len(costs)] = costs - low[:, None]
-        excess[blocks] = padded.reshape(-1, _BLOCK, costs.shape[1]).transpose(0, 2, 1)
+        excess[tiles] = to_tiles(costs - low[:, None], tiles)
         w = np.ones(len(costs)) if weights is None else weights[rows]
         cheapest += float(w @ low)
         if labels is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import FloatArray
+from .mixes import falling_root, softened
 
-_MOST_STEPS = 60  # of a root search that halves its bracket where Newton's step leaves it; ten do nearly always
-_FAR = 300.0  # logarithms of heights that are looked at: squares of their inverses are still numbers
+_MOST_STEPS = 60  # of Newton's search from below, which doubles its digits near the end; ten do nearly always
 
 
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray, faint: float) -> FloatArray:
@@ -67,22 +67,12 @@ def error_mixes(
     weight = center / (height[:, None] - t)
     kappa = 1.0 / weight.sum(axis=1)
     shares = kappa[:, None] * weight
-    turn = _turn_inside(shares, center, kappa[:, None])
+    turn = softened(shares, center, kappa[:, None])
     on_rim = ~is_flat & (height <= rim)
     if on_rim.any():
         turn[on_rim] = _turn_on_rim(shares[on_rim], center[on_rim], kappa[on_rim])
     worth = (theta * shares).sum(axis=1) - softness * np.minimum(_error(height, t, center), limit)
     return shares, worth, turn / spread[:, None, None]
-
-
-def _turn_inside(shares: FloatArray, center: FloatArray, kappa: FloatArray) -> FloatArray:
-    """∂q/∂θ where q_j = κ·centre_j/(μ − θ_j), κ stays, and the shares add up to 1."""
-    speed = shares**2 / np.maximum(kappa * center, np.finfo(float).tiny)
-    turn = -speed[:, :, None] * speed[:, None, :]
-    turn /= np.maximum(speed.sum(axis=1), np.finfo(float).tiny)[:, None, None]
-    diagonal = np.arange(shares.shape[1])
-    turn[:, diagonal, diagonal] += speed
-    return turn
 
 
 def _error(height: FloatArray, t: FloatArray, center: FloatArray) -> FloatArray:
@@ -97,26 +87,17 @@ def _rim(t: FloatArray, center: FloatArray, limit: float) -> FloatArray:
     variance = (center * (t - mean) ** 2).sum(axis=1)
     # Far away the error is variance / (2 height²), from the mean.
     x = np.log(np.maximum(np.sqrt(variance / (2 * limit)) + mean[:, 0], 1e-3 * np.sqrt(variance) + 1e-290))
-    low, high = np.full(len(t), -_FAR), np.full(len(t), _FAR)
-    for _ in range(_MOST_STEPS):
+
+    def gap_and_slope(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         height = np.exp(x)
         w = height[:, None] - t
         inverse = center / w
         total = inverse.sum(axis=1)
         error = np.maximum((center * np.log(w)).sum(axis=1) + np.log(total), 1e-300)
-        slope = height * (total - (inverse / w).sum(axis=1) / total) / error  # d log error / d log height, ≤ 0
-        gap = np.log(error / limit)
-        low, high = np.where(gap > 0, x, low), np.where(gap > 0, high, x)
-        if (abs(gap) < 1e-11).all():
-            break
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = x - gap / slope
-        inside = np.isfinite(step) & (step > low) & (step < high)
-        after = np.where(inside, step, (low + high) / 2)
-        if (abs(after - x) < 1e-14 * np.maximum(abs(x), 1.0)).all():
-            break
-        x = after
-    return np.exp(x)
+        # d log error / d log height, ≤ 0
+        return np.log(error / limit), height * (total - (inverse / w).sum(axis=1) / total) / error
+
+    return np.exp(falling_root(x, gap_and_slope))
 
 
 def _inside(t: FloatArray, center: FloatArray, delta: FloatArray) -> FloatArray:

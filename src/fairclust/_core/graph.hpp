@@ -35,18 +35,18 @@ inline void add_links(const Graph<T>& graph, int64_t node, const int32_t* labels
     }
 }
 
-// Point costs of blocks [begin, end), without and with the shift sigma:
+// Point costs of tiles [begin, end), without and with the shift sigma:
 //   a_pk = d_p (ratio_k + sigma) / volume_k - 2 (W S)_pk / volume_k - 2 sigma d_p s_pk / volume_k
-// OUT excess (n_blocks, K, kBlock), sums {cost of the cheapest clusters}. scratch: K values.
+// OUT excess (n_tiles, K, kTile), sums {cost of the cheapest clusters}. scratch: K values.
 template <class T>
-void link_costs(const Graph<T>& graph, const Blocks& blocks, const int32_t* order, const double* degree,
+void link_costs(const Graph<T>& graph, const TileSpans& tiles, const int32_t* order, const double* degree,
                 const int32_t* labels, const float* soft, const double* inverse_volume, const double* ratio,
                 double sigma, int64_t K, int64_t begin, int64_t end, double* scratch, float* excess, double* sums) {
     for (int64_t b = begin; b < end; ++b) {
-        float* out = excess + b * K * kBlock;
-        std::fill(out, out + K * kBlock, 0.0f);
-        for (int i = 0; i < blocks.size[b]; ++i) {
-            const int64_t node = order[blocks.start[b] + i];
+        float* out = excess + b * K * kTile;
+        std::fill(out, out + K * kTile, 0.0f);
+        for (int i = 0; i < tiles.size[b]; ++i) {
+            const int64_t node = order[tiles.start[b] + i];
             std::fill(scratch, scratch + K, 0.0);
             add_links(graph, node, labels, soft, K, scratch);
             double low = HUGE_VAL;
@@ -56,7 +56,7 @@ void link_costs(const Graph<T>& graph, const Blocks& blocks, const int32_t* orde
                              (degree[node] * (ratio[k] + sigma - 2.0 * sigma * own) - 2.0 * scratch[k]);
                 low = std::min(low, scratch[k]);
             }
-            for (int64_t k = 0; k < K; ++k) out[k * kBlock + i] = static_cast<float>(scratch[k] - low);
+            for (int64_t k = 0; k < K; ++k) out[k * kTile + i] = static_cast<float>(scratch[k] - low);
             sums[0] += low;
         }
     }

@@ -40,14 +40,14 @@ static double link_costs_py(const Plan& plan, In<int64_t, 1> indptr, In<int32_t,
     require_shape("degree", degree, {graph.n_nodes});
     require_shape("inverse_volume", inverse_volume, {K});
     require_shape("ratio", ratio, {K});
-    require_shape("excess", excess, {plan.n_blocks(), K, kBlock});
+    require_shape("excess", excess, {plan.n_tiles(), K, kTile});
     require_apart("excess", excess, "indptr", indptr);
     require_apart("excess", excess, "indices", indices);
     if (labels) require_apart("excess", excess, "labels", *labels);
     Scratch<double> scratch(plan.threads(n_threads), K);
     Parts parts(plan, 1);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        link_costs(graph, plan.blocks(), plan.order(), degree.data(), pointer(labels), pointer(soft),
+        link_costs(graph, plan.tiles(), plan.order(), degree.data(), pointer(labels), pointer(soft),
                    inverse_volume.data(), ratio.data(), sigma, K, plan.begin(c), plan.end(c), scratch.of(worker),
                    excess.data(), parts.of(c));
     });

@@ -6,43 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-#define FC_CAT2(a, b) a##b
-#define FC_CAT(a, b) FC_CAT2(a, b)
-#define FC_TEXT2(a) #a
-#define FC_TEXT(a) FC_TEXT2(a)
-
-#if defined(__AVX512F__)
-#define FC_VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define FC_VECTOR_BYTES 32
-#else
-#define FC_VECTOR_BYTES 16
-#endif
+#include "vectors.hpp"
 
 namespace fairclust {
 namespace FC_CAT(isa_, FAIRCLUST_ISA) {
 
-typedef float vfloat __attribute__((vector_size(FC_VECTOR_BYTES)));
 typedef float vhalf __attribute__((vector_size(FC_VECTOR_BYTES / 2)));
-typedef double vdouble __attribute__((vector_size(FC_VECTOR_BYTES)));
 typedef int32_t vint32 __attribute__((vector_size(FC_VECTOR_BYTES)));
 
-template <class T> struct Simd;
-template <> struct Simd<float> { typedef vfloat vec; };
-template <> struct Simd<double> { typedef vdouble vec; };
+template <class T> constexpr int vectors() { return kTile / lanes<T>(); }
 
-template <class T> constexpr int lanes() { return FC_VECTOR_BYTES / (int)sizeof(T); }
-template <class T> constexpr int vectors() { return kBlock / lanes<T>(); }
+constexpr int V = kTile / (FC_VECTOR_BYTES / 4);  // vectors of floats in a tile
+constexpr int W = FC_VECTOR_BYTES / 4;            // floats in a vector
 
-constexpr int V = kBlock / (FC_VECTOR_BYTES / 4);  // vectors of floats in a block
-constexpr int W = FC_VECTOR_BYTES / 4;             // floats in a vector
-
-template <class T> static inline typename Simd<T>::vec load(const T* p) {
-    typename Simd<T>::vec v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-template <class T> static inline void store(T* p, typename Simd<T>::vec v) { memcpy(p, &v, sizeof(v)); }
 template <class T> static inline typename Simd<T>::vec splat(T x) {
     typename Simd<T>::vec zero = {};
     return zero + x;
@@ -100,43 +76,43 @@ template <int metric, class X> static inline X term(X difference) {
     return difference * difference;
 }
 
-// The rows of a block, features [first, first + count), as [feature][point]; missing points are zero.
+// The rows of a tile, features [first, first + count), as [feature][point]; missing points are zero.
 template <class T>
-static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* tile) {
-    if (size < kBlock) memset(tile, 0, sizeof(T) * kBlock * count);
+static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* turned) {
+    if (size < kTile) memset(turned, 0, sizeof(T) * kTile * count);
     if (a.feature_stride) {
         const int32_t* order = a.order + start;
         for (int64_t m = 0; m < count; ++m) {
             const T* column = a.X + (first + m) * a.feature_stride;
-            for (int i = 0; i < size; ++i) tile[m * kBlock + i] = column[order[i]];
+            for (int i = 0; i < size; ++i) turned[m * kTile + i] = column[order[i]];
         }
         return;
     }
     for (int i = 0; i < size; ++i) {
         const T* row = a.X + (int64_t)a.order[start + i] * a.n_features + first;
-        for (int64_t m = 0; m < count; ++m) tile[m * kBlock + i] = row[m];
+        for (int64_t m = 0; m < count; ++m) turned[m * kTile + i] = row[m];
     }
 }
 
-// Costs of one block, [cluster][point], in the precision of X.
+// Costs of one tile, [cluster][point], in the precision of X.
 template <class T, int metric>
-static inline void block_costs(const RowArgs<T>& a, int64_t start, int size, T* tile, T* costs) {
+static inline void tile_costs(const RowArgs<T>& a, int64_t start, int size, T* turned, T* costs) {
     constexpr int VT = vectors<T>(), WT = lanes<T>();
     typedef typename Simd<T>::vec vec;
     for (int64_t first = 0; first < a.n_features; first += kFeatureTile) {
         const int64_t count = smaller<int64_t>(a.n_features - first, kFeatureTile);
         const bool last = first + count == a.n_features;
-        transpose_rows(a, start, size, first, count, tile);
+        transpose_rows(a, start, size, first, count, turned);
         for (int64_t k = 0; k < a.n_clusters; ++k) {
             const T* center = a.centers + k * a.n_features + first;
-            T* out = costs + k * kBlock;
+            T* out = costs + k * kTile;
             for (int strip = 0; strip < VT; strip += 8) {  // eight sums at a time stay in registers
                 constexpr int S = VT < 8 ? VT : 8;
                 vec sum[S];
                 for (int v = 0; v < S; ++v) sum[v] = first == 0 ? splat<T>(0) : load<T>(out + (strip + v) * WT);
                 for (int64_t m = 0; m < count; ++m) {
                     const vec c = splat<T>(center[m]);
-                    const T* x = tile + m * kBlock + strip * WT;
+                    const T* x = turned + m * kTile + strip * WT;
                     for (int v = 0; v < S; ++v) sum[v] += term<metric>(load<T>(x + v * WT) - c);
                 }
                 for (int v = 0; v < S; ++v)
@@ -147,28 +123,28 @@ static inline void block_costs(const RowArgs<T>& a, int64_t start, int size, T* 
 }
 
 template <class T, int metric>
-static void distances_metric(const RowArgs<T>& a, int64_t begin, int64_t end, T* tile, double* sums) {
+static void distances_metric(const RowArgs<T>& a, int64_t begin, int64_t end, T* turned, double* sums) {
     constexpr int VT = vectors<T>(), WT = lanes<T>();
     typedef typename Simd<T>::vec vec;
-    T* costs = tile + kBlock * kFeatureTile;
-    alignas(64) T low[kBlock];
+    T* costs = turned + kTile * kFeatureTile;
+    alignas(64) T low[kTile];
     for (int64_t b = begin; b < end; ++b) {
-        const int64_t start = a.blocks.start[b];
-        const int size = a.blocks.size[b];
-        float* excess = a.excess + b * a.n_clusters * kBlock;
-        block_costs<T, metric>(a, start, size, tile, costs);
+        const int64_t start = a.tiles.start[b];
+        const int size = a.tiles.size[b];
+        float* excess = a.excess + b * a.n_clusters * kTile;
+        tile_costs<T, metric>(a, start, size, turned, costs);
         for (int v = 0; v < VT; ++v) {
             vec least = load<T>(costs + v * WT);
-            for (int64_t k = 1; k < a.n_clusters; ++k) least = smaller<vec>(least, load<T>(costs + k * kBlock + v * WT));
+            for (int64_t k = 1; k < a.n_clusters; ++k) least = smaller<vec>(least, load<T>(costs + k * kTile + v * WT));
             store<T>(low + v * WT, least);
             for (int64_t k = 0; k < a.n_clusters; ++k)
-                store_float(excess + k * kBlock + v * WT, load<T>(costs + k * kBlock + v * WT) - least);
+                store_float(excess + k * kTile + v * WT, load<T>(costs + k * kTile + v * WT) - least);
         }
         double cheapest = 0, labelled = 0;
         for (int i = 0; i < size; ++i) {
             const double w = a.weights ? a.weights[start + i] : 1.0;
             cheapest += w * (double)low[i];
-            if (a.labels) labelled += w * (double)costs[(int64_t)a.labels[start + i] * kBlock + i];
+            if (a.labels) labelled += w * (double)costs[(int64_t)a.labels[start + i] * kTile + i];
         }
         sums[0] += cheapest;
         sums[1] += labelled;
@@ -184,22 +160,22 @@ static void distances(const RowArgs<T>& a, int metric, int64_t begin, int64_t en
 
 template <class T, int metric>
 static int64_t find_moves_metric(const RowArgs<T>& a, const MoveTables& t, double least, int64_t begin, int64_t end,
-                                 T* tile, int32_t* positions) {
-    T* costs = tile + kBlock * kFeatureTile;
-    double best[kBlock], own[kBlock];
+                                 T* turned, int32_t* positions) {
+    T* costs = turned + kTile * kFeatureTile;
+    double best[kTile], own[kTile];
     int64_t n = 0;
     for (int64_t b = begin; b < end; ++b) {
-        const int64_t start = a.blocks.start[b];
-        const int size = a.blocks.size[b];
-        block_costs<T, metric>(a, start, size, tile, costs);
+        const int64_t start = a.tiles.start[b];
+        const int size = a.tiles.size[b];
+        tile_costs<T, metric>(a, start, size, turned, costs);
         for (int i = 0; i < size; ++i) {
             const int64_t k = a.labels[start + i];
-            own[i] = (double)costs[k * kBlock + i] * t.leave_share[k] - t.leave[k];
+            own[i] = (double)costs[k * kTile + i] * t.leave_share[k] - t.leave[k];
             best[i] = own[i];
         }
         for (int64_t k = 0; k < a.n_clusters; ++k)
             for (int i = 0; i < size; ++i) {
-                const double value = (double)costs[k * kBlock + i] * t.enter_share[k] + t.enter[k];
+                const double value = (double)costs[k * kTile + i] * t.enter_share[k] + t.enter[k];
                 best[i] = value < best[i] && a.labels[start + i] != k ? value : best[i];
             }
         for (int i = 0; i < size; ++i)
@@ -216,42 +192,42 @@ static int64_t find_moves(const RowArgs<T>& a, int metric, const MoveTables& t, 
     return find_moves_metric<T, kSquaredEuclidean>(a, t, least, begin, end, scratch, positions);
 }
 
-// The weights of a block's points, zero where there is no point.
-static inline void block_weights(const double* weights, int64_t start, int size, float* w) {
-    for (int i = 0; i < kBlock; ++i) w[i] = i < size ? (weights ? (float)weights[start + i] : 1.0f) : 0.0f;
+// The weights of a tile's points, zero where there is no point.
+static inline void tile_weights(const double* weights, int64_t start, int size, float* w) {
+    for (int i = 0; i < kTile; ++i) w[i] = i < size ? (weights ? (float)weights[start + i] : 1.0f) : 0.0f;
 }
 
-// Unnormalised softmax of one block into e [cluster][point]; its row sums into z, the minima of the exponent into low.
-static inline void softmax_block(const float* a, int64_t n_clusters, float scale, const float* scaled_price, float* e,
+// Unnormalised softmax of one tile into e [cluster][point]; its row sums into z, the minima of the exponent into low.
+static inline void softmax_tile(const float* a, int64_t n_clusters, float scale, const float* scaled_price, float* e,
                                  vfloat* low, vfloat* z) {
     for (int v = 0; v < V; ++v) {
         low[v] = load<float>(a + v * W) * scale + scaled_price[0];
         z[v] = splat<float>(0);
     }
     for (int64_t k = 1; k < n_clusters; ++k)
-        for (int v = 0; v < V; ++v) low[v] = smaller<vfloat>(low[v], load<float>(a + k * kBlock + v * W) * scale + scaled_price[k]);
+        for (int v = 0; v < V; ++v) low[v] = smaller<vfloat>(low[v], load<float>(a + k * kTile + v * W) * scale + scaled_price[k]);
     for (int64_t k = 0; k < n_clusters; ++k)
         for (int v = 0; v < V; ++v) {
-            const int64_t at = k * kBlock + v * W;
+            const int64_t at = k * kTile + v * W;
             const vfloat value = exp_nonpositive(low[v] - (load<float>(a + at) * scale + scaled_price[k]));
             z[v] += value;
             store<float>(e + at, value);
         }
 }
 
-// Adds s_k s_l of the block's undecided points first, first + step, ... to the upper triangle of the curvature.
+// Adds s_k s_l of the tile's undecided points first, first + step, ... to the upper triangle of the curvature.
 static inline void add_curvature(const float* e, const float* z, const float* w, int64_t n_clusters, int64_t first,
                                  int64_t step, double* curvature) {
     constexpr float kDecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
     constexpr int kMost = 32;          // choices that are followed; a point with more is rare and hot
-    for (int64_t i = first; i < kBlock; i += step) {
+    for (int64_t i = first; i < kTile; i += step) {
         if (!(z[i] > 1 + kDecided) || w[i] == 0) continue;
         double value[kMost];
         int64_t at[kMost];
         int n = 0;
         const float floor = kDecided * 0.1f * z[i];
         for (int64_t k = 0; k < n_clusters && n < kMost; ++k) {
-            const float v = e[k * kBlock + i];
+            const float v = e[k * kTile + i];
             at[n] = k;
             value[n] = (double)v;
             n += v > floor;
@@ -279,14 +255,14 @@ static inline double log_total(const float* z, const float* w, int size, bool we
 
 static void sweep(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end, float* e,
                   double* masses, double* sums, double* curvature) {
-    alignas(64) float w[kBlock];
-    alignas(64) float z_values[kBlock];
+    alignas(64) float w[kTile];
+    alignas(64) float z_values[kTile];
     vfloat low[V], z[V], share[V];
     for (int64_t b = begin; b < end; ++b) {
-        const float* excess = a.excess + b * a.n_clusters * kBlock;
-        const int size = a.blocks.size[b];
-        softmax_block(excess, a.n_clusters, scale, scaled_price, e, low, z);
-        block_weights(a.weights, a.blocks.start[b], size, w);
+        const float* excess = a.excess + b * a.n_clusters * kTile;
+        const int size = a.tiles.size[b];
+        softmax_tile(excess, a.n_clusters, scale, scaled_price, e, low, z);
+        tile_weights(a.weights, a.tiles.start[b], size, w);
         vfloat cost_sum = splat<float>(0), low_sum = splat<float>(0);
         for (int v = 0; v < V; ++v) {
             share[v] = load<float>(w + v * W) / z[v];
@@ -296,10 +272,10 @@ static void sweep(const SweepArgs& a, float scale, const float* scaled_price, Ev
         for (int64_t k = 0; k < a.n_clusters; ++k) {
             vfloat mass = splat<float>(0), square = splat<float>(0);
             for (int v = 0; v < V; ++v) {
-                const vfloat value = load<float>(e + k * kBlock + v * W), s = value * share[v];
+                const vfloat value = load<float>(e + k * kTile + v * W), s = value * share[v];
                 mass += s;
                 square += s * (value / z[v]);
-                cost_sum += s * load<float>(excess + k * kBlock + v * W);
+                cost_sum += s * load<float>(excess + k * kTile + v * W);
             }
             masses[k] += total(widened(mass));
             if (every.step) curvature[k * a.n_clusters + k] += total(widened(square));
@@ -307,7 +283,7 @@ static void sweep(const SweepArgs& a, float scale, const float* scaled_price, Ev
         sums[0] += total(widened(cost_sum));
         sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
         if (every.step) {
-            const int64_t over = (every.before + a.blocks.start[b] - a.blocks.start[begin]) % every.step;
+            const int64_t over = (every.before + a.tiles.start[b] - a.tiles.start[begin]) % every.step;
             const int64_t first = over ? every.step - over : 0;
             for (int64_t i = first; i < size; i += every.step) sums[2] += (double)w[i];
             add_curvature(e, z_values, w, a.n_clusters, first, every.step, curvature);
@@ -315,17 +291,17 @@ static void sweep(const SweepArgs& a, float scale, const float* scaled_price, Ev
     }
 }
 
-// The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the block.
+// The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the tile.
 static inline int64_t split_choice(const float* excess, const float* price, int64_t n_clusters, double scale, double best,
                                    int64_t r) {
     double total = 0;
     for (int64_t k = 0; k < n_clusters; ++k)
-        total += exp((best - (double)(excess[k * kBlock] + price[k])) * scale);
+        total += exp((best - (double)(excess[k * kTile] + price[k])) * scale);
     const double golden = (double)r * 0.6180339887498949, wanted = (golden - floor(golden)) * total;
     double sum = 0;
     int64_t last = 0;
     for (int64_t k = 0; k < n_clusters; ++k) {
-        const double value = exp((best - (double)(excess[k * kBlock] + price[k])) * scale);
+        const double value = exp((best - (double)(excess[k * kTile] + price[k])) * scale);
         if (value < 1e-7) continue;
         sum += value;
         last = k;
@@ -337,15 +313,15 @@ static inline int64_t split_choice(const float* excess, const float* price, int6
 static void assign(const SweepArgs& a, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
                    float* gaps, double* masses, double* sums) {
     constexpr double kDecided = 16;  // temperatures between best and second best: exp(-16) of a point is nobody
-    alignas(64) int32_t choice_values[kBlock];
-    alignas(64) float best_values[kBlock], second_values[kBlock];
+    alignas(64) int32_t choice_values[kTile];
+    alignas(64) float best_values[kTile], second_values[kTile];
     for (int64_t b = begin; b < end; ++b) {
-        const float* excess = a.excess + b * a.n_clusters * kBlock;
+        const float* excess = a.excess + b * a.n_clusters * kTile;
         for (int v = 0; v < V; ++v) {
             vfloat best = load<float>(excess + v * W) + price[0], second = splat<float>(3e38f);
             vint32 choice = {};
             for (int64_t k = 1; k < a.n_clusters; ++k) {
-                const vfloat t = load<float>(excess + k * kBlock + v * W) + price[k];
+                const vfloat t = load<float>(excess + k * kTile + v * W) + price[k];
                 const vint32 wins = t < best;
                 second = wins ? best : smaller<vfloat>(second, t);
                 choice = wins ? (vint32{} + (int32_t)k) : choice;
@@ -355,17 +331,17 @@ static void assign(const SweepArgs& a, const float* price, Split split, int64_t 
             store<float>(best_values + v * W, best);
             store<float>(second_values + v * W, second);
         }
-        const int64_t start = a.blocks.start[b];
+        const int64_t start = a.tiles.start[b];
         double cost = 0, gap = 0;
-        for (int i = 0; i < a.blocks.size[b]; ++i) {
+        for (int i = 0; i < a.tiles.size[b]; ++i) {
             int64_t k = choice_values[i];
             if (split.scale > 0 && (second_values[i] - best_values[i]) * split.scale < kDecided)
                 k = split_choice(excess + i, price, a.n_clusters, split.scale, (double)best_values[i],
-                                 split.before + start + i - a.blocks.start[begin]);
+                                 split.before + start + i - a.tiles.start[begin]);
             const double w = a.weights ? a.weights[start + i] : 1.0;
             labels[start + i] = (int32_t)k;
             masses[k] += w;
-            cost += w * (double)excess[k * kBlock + i];
+            cost += w * (double)excess[k * kTile + i];
             gap += w * (double)(second_values[i] - best_values[i]);
             if (gaps) gaps[start + i] = second_values[i] - best_values[i];
         }
@@ -378,11 +354,11 @@ static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, con
                       float* e, float* rows) {
     vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, scaled_price, e, low, z);
-        for (int i = 0; i < a.blocks.size[b]; ++i) {
-            float* row = rows + (int64_t)order[a.blocks.start[b] + i] * a.n_clusters;
+        softmax_tile(a.excess + b * a.n_clusters * kTile, a.n_clusters, scale, scaled_price, e, low, z);
+        for (int i = 0; i < a.tiles.size[b]; ++i) {
+            float* row = rows + (int64_t)order[a.tiles.start[b] + i] * a.n_clusters;
             const float inverse = 1.0f / z[i / W][i % W];
-            for (int64_t k = 0; k < a.n_clusters; ++k) row[k] = e[k * kBlock + i] * inverse;
+            for (int64_t k = 0; k < a.n_clusters; ++k) row[k] = e[k * kTile + i] * inverse;
         }
     }
 }
@@ -392,12 +368,12 @@ template <class T> static inline void add_row(const T* row, double w, int64_t co
     for (int64_t m = 0; m < count; ++m) sum[m] += w * (double)row[m];
 }
 
-// Rows that are stored feature by feature are put together first, a block at a time.
+// Rows that are stored feature by feature are put together first, a tile at a time.
 template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
-    T rows[kBlock * kFeatureTile];
+    T rows[kTile * kFeatureTile];
     for (int64_t b = begin; b < end; ++b) {
-        const int64_t start = a.blocks.start[b];
-        const int size = a.blocks.size[b];
+        const int64_t start = a.tiles.start[b];
+        const int size = a.tiles.size[b];
         const int32_t* order = a.order + start;
         for (int64_t first = 0; first < a.n_features; first += kFeatureTile) {
             const int64_t count = smaller<int64_t>(a.n_features - first, kFeatureTile);
@@ -415,7 +391,7 @@ template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_
 template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
     if (a.feature_stride) return label_sums_by_feature(a, begin, end, sums);
     for (int64_t b = begin; b < end; ++b)
-        for (int64_t at = a.blocks.start[b], stop = at + a.blocks.size[b]; at < stop; ++at)
+        for (int64_t at = a.tiles.start[b], stop = at + a.tiles.size[b]; at < stop; ++at)
             add_row(a.X + (int64_t)a.order[at] * a.n_features, a.weights ? a.weights[at] : 1.0, a.n_features,
                     sums + (int64_t)a.labels[at] * a.n_features);
 }
@@ -425,13 +401,13 @@ static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, cons
                       float* e, double* sums) {
     vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_block(a.excess + b * a.n_clusters * kBlock, a.n_clusters, scale, scaled_price, e, low, z);
-        for (int i = 0; i < a.blocks.size[b]; ++i) {
-            const int64_t at = a.blocks.start[b] + i;
+        softmax_tile(a.excess + b * a.n_clusters * kTile, a.n_clusters, scale, scaled_price, e, low, z);
+        for (int i = 0; i < a.tiles.size[b]; ++i) {
+            const int64_t at = a.tiles.start[b] + i;
             const T* row = r.X + (int64_t)r.order[at] * r.n_features;
             const double w = (a.weights ? a.weights[at] : 1.0) / (double)z[i / W][i % W];
             for (int64_t k = 0; k < a.n_clusters; ++k) {
-                const double s = w * (double)e[k * kBlock + i];
+                const double s = w * (double)e[k * kTile + i];
                 if (s < 1e-12) continue;
                 for (int64_t m = 0; m < r.n_features; ++m) sums[k * r.n_features + m] += s * (double)row[m];
             }

@@ -1,7 +1,7 @@
 // The kernels' vocabulary: what a chunk of points looks like, and the table of functions that each instruction set fills.
 //
 // Points are visited stretch by stretch of rows, sorted by *cell* (the combination of groups that a point belongs to)
-// within a stretch. They are cut into blocks of kBlock points, and blocks into chunks, that lie within one stretch and
+// within a stretch. They are cut into tiles of kTile points, and tiles into chunks, that lie within one stretch and
 // one cell. So within a chunk the prices are one vector of length K. A chunk's answer is written to a place of its own, and
 // the places are added in chunk order: no result depends on the number of threads.
 //
@@ -13,26 +13,26 @@
 
 namespace fairclust {
 
-constexpr int kBlock = 64;         // points in a block; excess costs are stored [block][cluster][point of the block]
-constexpr int kFeatureTile = 64;   // features of a block that are transposed at a time
+constexpr int kTile = 64;         // points in a tile: four AVX-512 vectors of floats; costs are stored [tile][cluster][point of the tile]
+constexpr int kFeatureTile = 64;  // features of a tile that are transposed at a time: 16 kB of floats, half a first cache
 
 enum Metric : int { kSquaredEuclidean = 0, kEuclidean = 1, kManhattan = 2 };
 
-struct Blocks {
-    const int64_t* start;  // IN (n_blocks,)  position of the block's first point in visiting order
-    const int32_t* size;   // IN (n_blocks,)  1..kBlock
+struct TileSpans {
+    const int64_t* start;  // IN (n_tiles,)  position of the tile's first point in visiting order
+    const int32_t* size;   // IN (n_tiles,)  1..kTile
 };
 
 // Passes over the rows of X; T is float or double.
 template <class T>
 struct RowArgs {
-    Blocks blocks;
+    TileSpans tiles;
     const T* X;              // IN  (n_samples, n_features), rows in the user's order; see feature_stride
     const int32_t* order;    // IN  (n_samples,) visiting order -> row of X
     const T* centers;        // IN  (n_clusters, n_features)
     const int32_t* labels;   // IN  (n_samples,) in visiting order, or null
     const double* weights;   // IN  (n_samples,) in visiting order, or null
-    float* excess;           // OUT (n_blocks, n_clusters, kBlock)
+    float* excess;           // OUT (n_tiles, n_clusters, kTile)
     int64_t n_features;
     int64_t n_clusters;
     int64_t feature_stride = 0;  // 0: X is stored row by row; else feature by feature, so many values apart
@@ -40,8 +40,8 @@ struct RowArgs {
 
 // Passes over the excess costs.
 struct SweepArgs {
-    Blocks blocks;
-    const float* excess;       // IN (n_blocks, n_clusters, kBlock)
+    TileSpans tiles;
+    const float* excess;       // IN (n_tiles, n_clusters, kTile)
     const double* weights;     // IN (n_samples,) in visiting order, or null
     int64_t n_clusters;
 };
@@ -71,8 +71,8 @@ struct MoveTables {
 
 template <class T>
 struct RowKernels {
-    // Fills excess for blocks [begin, end). OUT sums {weighted cost of the cheapest clusters, of `labels`}.
-    // scratch: kBlock * (kFeatureTile + n_clusters) values.
+    // Fills excess for tiles [begin, end). OUT sums {weighted cost of the cheapest clusters, of `labels`}.
+    // scratch: kTile * (kFeatureTile + n_clusters) values.
     void (*distances)(const RowArgs<T>&, int metric, int64_t begin, int64_t end, T* scratch, double* sums);
 
     // OUT sums (K, M): weighted sums of the rows of X by label. The sum over points is in visiting order, however X is
@@ -80,11 +80,11 @@ struct RowKernels {
     void (*label_sums)(const RowArgs<T>&, int64_t begin, int64_t end, double* sums);
 
     // OUT positions (visiting order) of points that some move to another cluster would serve better by more than
-    // `least`; returns how many. scratch as for distances. positions: room for every point of the blocks.
+    // `least`; returns how many. scratch as for distances. positions: room for every point of the tiles.
     int64_t (*find_moves)(const RowArgs<T>&, int metric, const MoveTables&, double least, int64_t begin, int64_t end,
                           T* scratch, int32_t* positions);
 
-    // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep. scratch: kBlock * n_clusters.
+    // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep. scratch: kTile * n_clusters.
     void (*soft_sums)(const SweepArgs&, const RowArgs<T>&, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* scratch, double* sums);
 };
@@ -96,7 +96,7 @@ struct KernelSet {
 
     // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {excess cost, log-partition, curvature weight},
     // curvature (K, K): above the diagonal the sum of s_k s_l over one point in `every.step`, on it the sum of s_k^2 over
-    // all points. scratch: kBlock * n_clusters.
+    // all points. scratch: kTile * n_clusters.
     void (*sweep)(const SweepArgs&, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
                   float* scratch, double* masses, double* sums, double* curvature);
 

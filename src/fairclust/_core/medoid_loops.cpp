@@ -6,36 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels.hpp"
-
-#define FC_CAT2(a, b) a##b
-#define FC_CAT(a, b) FC_CAT2(a, b)
-
-#if defined(__AVX512F__)
-#define FC_VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define FC_VECTOR_BYTES 32
-#else
-#define FC_VECTOR_BYTES 16
-#endif
+#include "vectors.hpp"
 
 namespace fairclust {
 namespace FC_CAT(medoid_isa_, FAIRCLUST_ISA) {
 
-typedef float vfloat __attribute__((vector_size(FC_VECTOR_BYTES)));
-typedef double vdouble __attribute__((vector_size(FC_VECTOR_BYTES)));
-template <class T> struct Simd;
-template <> struct Simd<float> { typedef vfloat vec; };
-template <> struct Simd<double> { typedef vdouble vec; };
-
-template <class T> constexpr int lanes() { return FC_VECTOR_BYTES / (int)sizeof(T); }
 template <class T> constexpr int strip() { return kTile / lanes<T>() < 8 ? kTile / lanes<T>() : 8; }  // stays in registers
-
-template <class T> static inline typename Simd<T>::vec load(const T* p) {
-    typename Simd<T>::vec v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
 
 static inline vfloat root(vfloat v) {
     for (int i = 0; i < lanes<float>(); ++i) v[i] = sqrtf(v[i]);

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace fairclust {
+#include "kernels.hpp"
 
-constexpr int kTile = 64;  // points of a tile; coordinates are stored [tile][feature][point of the tile]
+namespace fairclust {
 
 // Weighted points, or cells, in tiles. Points that are not there have weight 0 (and quota 0, radius 1).
 template <class T>

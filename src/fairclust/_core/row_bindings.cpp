@@ -36,14 +36,14 @@ static nb::tuple distances(const Plan& plan, int metric, Rows<T> X, In<T, 2> cen
     plan.require_rows(X);
     plan.require_weights(weights);
     require_centers<T>(centers, M);
-    require_shape("excess", excess, {plan.n_blocks(), K, kBlock});
+    require_shape("excess", excess, {plan.n_tiles(), K, kTile});
     if (labels) {
         require_labels("labels", *labels, plan.n_points(), K);
         require_apart("excess", excess, "labels", *labels);
     }
-    const RowArgs<T> args{plan.blocks(),   X.data(),         plan.order(),  centers.data(), pointer(labels),
+    const RowArgs<T> args{plan.tiles(),   X.data(),         plan.order(),  centers.data(), pointer(labels),
                           pointer(weights), excess.data(),    M,             K,              feature_stride<T>(X)};
-    Scratch<T> scratch(plan.threads(n_threads), kBlock * (kFeatureTile + K));
+    Scratch<T> scratch(plan.threads(n_threads), kTile * (kFeatureTile + K));
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
         row_kernels<T>().distances(args, metric, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
@@ -93,7 +93,7 @@ struct SweepTables {
         }
     }
 
-    // Counts the blocks [begin, end) of args; they are blocks of the chunk, so many points after its first.
+    // Counts the tiles [begin, end) of args; they are tiles of the chunk, so many points after its first.
     void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int64_t points, float* scratch) {
         double* part = parts.of(chunk);
         const EveryNth own{every[chunk].step, every[chunk].before + points};
@@ -122,14 +122,14 @@ static SweepArgs sweep_args(const Plan& plan, const In<float, 3>& excess, const 
     require_threads(n_threads);
     plan.require_excess(excess);
     plan.require_weights(weights);
-    return {plan.blocks(), excess.data(), pointer(weights), static_cast<int64_t>(excess.shape(1))};
+    return {plan.tiles(), excess.data(), pointer(weights), static_cast<int64_t>(excess.shape(1))};
 }
 
 static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> scaled_price,
                        Counts steps, Counts before, int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     SweepTables tables(plan, args.n_clusters, scale, scaled_price, steps, before);
-    Scratch<float> scratch(plan.threads(n_threads), kBlock * args.n_clusters);
+    Scratch<float> scratch(plan.threads(n_threads), kTile * args.n_clusters);
     run(plan, n_threads, [&](int64_t c, int worker) {
         tables.count(c, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
     });
@@ -161,7 +161,7 @@ struct AssignTables {
         }
     }
 
-    // Labels the blocks [begin, end) of args; they are blocks of the chunk, so many points after its first.
+    // Labels the tiles [begin, end) of args; they are tiles of the chunk, so many points after its first.
     void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int64_t points, int32_t* labels,
                float* gaps) {
         double* part = parts.of(chunk);
@@ -193,7 +193,7 @@ static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, 
     return tables.answer(price.shape(0));
 }
 
-// Costs of a few blocks at a time, for passes that do not keep them: they never leave the core's first cache.
+// Costs of a few tiles at a time, for passes that do not keep them: they never leave the core's first cache.
 template <class T> struct PassingCosts {
     const Plan& plan;
     int metric;
@@ -206,10 +206,10 @@ template <class T> struct PassingCosts {
     PassingCosts(const Plan& plan_, int metric_, const Rows<T>& X, const In<T, 2>& centers, const Weights& weights,
                  int n_threads)
         : plan(plan_), metric(metric_), rows(checked(plan_, metric_, X, centers, weights, n_threads)),
-          costs{plan_.blocks(), nullptr, pointer(weights), rows.n_clusters},
-          scratch(plan_.threads(n_threads), kBlock * (kFeatureTile + rows.n_clusters)),
-          excess(plan_.threads(n_threads), kBlock * rows.n_clusters),
-          room(plan_.threads(n_threads), kBlock * rows.n_clusters), parts(plan_, 2) {}
+          costs{plan_.tiles(), nullptr, pointer(weights), rows.n_clusters},
+          scratch(plan_.threads(n_threads), kTile * (kFeatureTile + rows.n_clusters)),
+          excess(plan_.threads(n_threads), kTile * rows.n_clusters),
+          room(plan_.threads(n_threads), kTile * rows.n_clusters), parts(plan_, 2) {}
 
     static RowArgs<T> checked(const Plan& plan, int metric, const Rows<T>& X, const In<T, 2>& centers,
                               const Weights& weights, int n_threads) {
@@ -219,20 +219,20 @@ template <class T> struct PassingCosts {
         plan.require_rows(X);
         plan.require_weights(weights);
         require_centers<T>(centers, M);
-        return {plan.blocks(), X.data(), plan.order(), centers.data(), nullptr, pointer(weights), nullptr, M,
+        return {plan.tiles(), X.data(), plan.order(), centers.data(), nullptr, pointer(weights), nullptr, M,
                 static_cast<int64_t>(centers.shape(0)), feature_stride<T>(X)};
     }
 
-    // Calls work(rows, costs, points of the chunk before these) with one block each, number 0 of both.
+    // Calls work(rows, costs, points of the chunk before these) with one tile each, number 0 of both.
     template <class Work> void of(int64_t chunk, int worker, const Work& work) {
         RowArgs<T> one = rows;
         SweepArgs its = costs;
         its.excess = one.excess = excess.of(worker);
         const int64_t first = plan.first_point(chunk);
         for (int64_t b = plan.begin(chunk); b < plan.end(chunk); ++b) {
-            its.blocks = one.blocks = plan.blocks(b);
+            its.tiles = one.tiles = plan.tiles(b);
             row_kernels<T>().distances(one, metric, 0, 1, scratch.of(worker), parts.of(chunk));
-            work(one, its, one.blocks.start[0] - first);
+            work(one, its, one.tiles.start[0] - first);
         }
     }
 
@@ -281,7 +281,7 @@ static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<do
     require_shape("rows", rows, {static_cast<int64_t>(rows.shape(0)), args.n_clusters});
     require(static_cast<int64_t>(rows.shape(0)) >= plan.n_rows(), "rows", "has fewer rows than the plan visits");
     const CellTable scaled_prices(plan, "scaled_price", scaled_price, args.n_clusters);
-    Scratch<float> scratch(plan.threads(n_threads), kBlock * args.n_clusters);
+    Scratch<float> scratch(plan.threads(n_threads), kTile * args.n_clusters);
     run(plan, n_threads, [&](int64_t c, int worker) {
         kernel_set().soft_rows(args, plan.order(), static_cast<float>(scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
                                scratch.of(worker), rows.data());
@@ -297,7 +297,7 @@ static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weig
     plan.require_rows(X);
     plan.require_weights(weights);
     require_labels("labels", labels, plan.n_points(), n_clusters);
-    const RowArgs<T> args{plan.blocks(), X.data(), plan.order(), nullptr,    labels.data(), pointer(weights),
+    const RowArgs<T> args{plan.tiles(), X.data(), plan.order(), nullptr,    labels.data(), pointer(weights),
                           nullptr,       M,        n_clusters,   feature_stride<T>(X)};
     Parts parts(plan, n_clusters * M);
     run(plan, n_threads,
@@ -311,9 +311,9 @@ static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weight
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     plan.require_rows(X);
     const int64_t M = X.shape(1), K = args.n_clusters;
-    const RowArgs<T> rows{plan.blocks(), X.data(), plan.order(), nullptr, nullptr, nullptr, nullptr, M, K};
+    const RowArgs<T> rows{plan.tiles(), X.data(), plan.order(), nullptr, nullptr, nullptr, nullptr, M, K};
     const CellTable scaled_prices(plan, "scaled_price", scaled_price, K);
-    Scratch<float> scratch(plan.threads(n_threads), kBlock * K);
+    Scratch<float> scratch(plan.threads(n_threads), kTile * K);
     Parts parts(plan, K * M);
     run(plan, n_threads, [&](int64_t c, int worker) {
         row_kernels<T>().soft_sums(args, rows, static_cast<float>(scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
@@ -338,8 +338,8 @@ static nb::ndarray<nb::numpy, int32_t> find_moves(const Plan& plan, int metric, 
     plan.require_table("leave", leave, K);
     require_shape("enter_share", enter_share, {K});
     require_shape("leave_share", leave_share, {K});
-    const RowArgs<T> args{plan.blocks(), X.data(), plan.order(), centers.data(), labels.data(), nullptr, nullptr, M, K};
-    Scratch<T> scratch(plan.threads(n_threads), kBlock * (kFeatureTile + K));
+    const RowArgs<T> args{plan.tiles(), X.data(), plan.order(), centers.data(), labels.data(), nullptr, nullptr, M, K};
+    Scratch<T> scratch(plan.threads(n_threads), kTile * (kFeatureTile + K));
     auto* positions = new int32_t[std::max<int64_t>(plan.n_points(), 1)];
     nb::capsule owner(positions, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
     std::vector<int64_t> found(plan.n_chunks(), 0);

@@ -5,34 +5,10 @@
 
 #include <string.h>
 
-#define FC_CAT2(a, b) a##b
-#define FC_CAT(a, b) FC_CAT2(a, b)
-
-#if defined(__AVX512F__)
-#define FC_VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define FC_VECTOR_BYTES 32
-#else
-#define FC_VECTOR_BYTES 16
-#endif
+#include "vectors.hpp"
 
 namespace fairclust {
 namespace FC_CAT(row_isa_, FAIRCLUST_ISA) {
-
-typedef float vfloat __attribute__((vector_size(FC_VECTOR_BYTES)));
-typedef double vdouble __attribute__((vector_size(FC_VECTOR_BYTES)));
-template <class T> struct Simd;
-template <> struct Simd<float> { typedef vfloat vec; };
-template <> struct Simd<double> { typedef vdouble vec; };
-
-template <class T> constexpr int lanes() { return FC_VECTOR_BYTES / (int)sizeof(T); }
-
-template <class T> static inline typename Simd<T>::vec load(const T* p) {
-    typename Simd<T>::vec v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-template <class T> static inline void store(T* p, typename Simd<T>::vec v) { memcpy(p, &v, sizeof(v)); }
 
 // Costs of one row in S vectors of clusters: the sums stay in registers while the row's features pass by.
 template <int S, class T, class C>
@@ -84,13 +60,13 @@ template <class T, class Args> static inline void row_costs(const Args& a, int64
 template <class T, class C> static inline double own_part(const CodedArgs<T, C>&, int64_t) { return 0.0; }
 template <class T> static inline double own_part(const SparseArgs<T>& a, int64_t row) { return a.squares[row]; }
 
-// Costs of the blocks, turned to [cluster][point] as the sweep reads them.
+// Costs of the tiles, turned to [cluster][point] as the sweep reads them.
 template <class T, class Args>
 static void distances(const Args& a, int64_t begin, int64_t end, T* costs, double* sums) {
     for (int64_t b = begin; b < end; ++b) {
-        const int64_t start = a.blocks.start[b];
-        const int size = a.blocks.size[b];
-        float* excess = a.excess + b * a.n_clusters * kBlock;
+        const int64_t start = a.tiles.start[b];
+        const int size = a.tiles.size[b];
+        float* excess = a.excess + b * a.n_clusters * kTile;
         double cheapest = 0, labelled = 0;
         for (int i = 0; i < size; ++i) {
             const int64_t row = a.order[start + i];
@@ -105,8 +81,8 @@ static void distances(const Args& a, int64_t begin, int64_t end, T* costs, doubl
             for (int64_t k = 0; k < a.n_clusters; ++k) own[k] -= low;
         }
         for (int64_t k = 0; k < a.n_clusters; ++k) {
-            for (int i = 0; i < size; ++i) excess[k * kBlock + i] = (float)costs[i * a.width + k];
-            for (int i = size; i < kBlock; ++i) excess[k * kBlock + i] = 0;
+            for (int i = 0; i < size; ++i) excess[k * kTile + i] = (float)costs[i * a.width + k];
+            for (int i = size; i < kTile; ++i) excess[k * kTile + i] = 0;
         }
         sums[0] += cheapest;
         sums[1] += labelled;
@@ -121,7 +97,7 @@ template <class T> static TableKernels<T> table_kernels() {
 
 TableKernelSet FC_CAT(table_kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(row_isa_, FAIRCLUST_ISA);
-    return {isa::lanes<float>(), isa::table_kernels<float>(), isa::table_kernels<double>()};
+    return {lanes<float>(), isa::table_kernels<float>(), isa::table_kernels<double>()};
 }
 
 }  // namespace fairclust

@@ -14,7 +14,7 @@ namespace fairclust {
 // Numbers and categories; T is float or double, C (codes) uint8_t or uint16_t. NaN is a gap, and costs nothing.
 template <class T, class C>
 struct CodedArgs {
-    Blocks blocks;
+    TileSpans tiles;
     const int32_t* order;    // IN (n_samples,) visiting order -> row
     const T* X;              // IN (n_rows, n_numbers)
     const C* codes;          // IN (n_rows, n_categories)
@@ -23,7 +23,7 @@ struct CodedArgs {
     const T* tables;         // IN (n_codes, width) what each code costs in each cluster
     const int32_t* labels;   // IN (n_samples,) in visiting order, or null
     const double* weights;   // IN (n_samples,) in visiting order, or null
-    float* excess;           // OUT (n_blocks, n_clusters, kBlock)
+    float* excess;           // OUT (n_tiles, n_clusters, kTile)
     int64_t n_numbers;
     int64_t n_categories;
     int64_t n_clusters;
@@ -33,7 +33,7 @@ struct CodedArgs {
 // Sparse rows in CSR form.
 template <class T>
 struct SparseArgs {
-    Blocks blocks;
+    TileSpans tiles;
     const int32_t* order;    // IN (n_samples,) visiting order -> row
     const int64_t* begin;    // IN (n_rows + 1,) where each row's entries begin
     const int32_t* columns;  // IN (n_entries,)
@@ -43,13 +43,13 @@ struct SparseArgs {
     const T* base;           // IN (width,) squared length of each centre
     const int32_t* labels;   // IN (n_samples,) in visiting order, or null
     const double* weights;   // IN (n_samples,) in visiting order, or null
-    float* excess;           // OUT (n_blocks, n_clusters, kBlock)
+    float* excess;           // OUT (n_tiles, n_clusters, kTile)
     int64_t n_clusters;
     int64_t width;
 };
 
-// Each fills excess for blocks [begin, end). OUT sums {weighted cost of the cheapest clusters, of `labels`}.
-// scratch: kBlock * width values.
+// Each fills excess for tiles [begin, end). OUT sums {weighted cost of the cheapest clusters, of `labels`}.
+// scratch: kTile * width values.
 template <class T>
 struct TableKernels {
     void (*coded8)(const CodedArgs<T, uint8_t>&, int64_t begin, int64_t end, T* scratch, double* sums);

@@ -94,7 +94,7 @@ static void require_points(const Plan& plan, int64_t n_clusters, const Labels& l
     require_threads(n_threads);
     require_clusters(n_clusters);
     plan.require_weights(weights);
-    require_shape("excess", excess, {plan.n_blocks(), n_clusters, kBlock});
+    require_shape("excess", excess, {plan.n_tiles(), n_clusters, kTile});
     if (!labels) return;
     require_labels("labels", *labels, plan.n_points(), n_clusters);
     require_apart("excess", excess, "labels", *labels);
@@ -115,7 +115,7 @@ static nb::tuple coded_distances(const Plan& plan, In<T, 2> X, In<C, 2> codes, I
     const int64_t largest = largest_of(codes.data(), codes.size());
     const std::vector<T> own_centers = padded(centers, width), own_tables = padded(tables, width, largest + 1);
     CodedArgs<T, C> args{};
-    args.blocks = plan.blocks();
+    args.tiles = plan.tiles();
     args.order = plan.order();
     args.X = X.data();
     args.codes = codes.data();
@@ -129,7 +129,7 @@ static nb::tuple coded_distances(const Plan& plan, In<T, 2> X, In<C, 2> codes, I
     args.n_categories = codes.shape(1);
     args.n_clusters = K;
     args.width = width;
-    Scratch<T> scratch(plan.threads(n_threads), kBlock * width);
+    Scratch<T> scratch(plan.threads(n_threads), kTile * width);
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
         run_coded<T>(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
@@ -330,7 +330,7 @@ static nb::tuple sparse_distances(const Plan& plan, In<int64_t, 1> begin, In<int
                 table[d * width + k] = -2 * centers.data()[k * D + d];
     });
     SparseArgs<T> args{};
-    args.blocks = plan.blocks();
+    args.tiles = plan.tiles();
     args.order = plan.order();
     args.begin = begin.data();
     args.columns = columns.data();
@@ -343,7 +343,7 @@ static nb::tuple sparse_distances(const Plan& plan, In<int64_t, 1> begin, In<int
     args.excess = excess.data();
     args.n_clusters = K;
     args.width = width;
-    Scratch<T> scratch(plan.threads(n_threads), kBlock * width);
+    Scratch<T> scratch(plan.threads(n_threads), kTile * width);
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
         table_kernels<T>().sparse(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));

@@ -46,11 +46,7 @@ class KLFairness:
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,). An empty cluster counts as lacking every group."""
-        target = rows_of(self.target, clusters)
-        size = masses.sum(axis=1, keepdims=True)
-        shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
-        ratio = np.where(target > 0, target / np.maximum(shares, SMALLEST_SHARE), 1.0)
-        return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)
+        return kl_errors(masses, masses.sum(axis=1, keepdims=True), rows_of(self.target, clusters))
 
     def slope(self, masses: FloatArray) -> FloatArray:
         """Derivative of each cluster's value by its masses, shape (n_clusters, n_groups)."""
@@ -68,3 +64,10 @@ class KLFairness:
         bend = diagonal(self.target / floored**2)
         bend -= (1.0 / size**2)[:, :, None]
         return positive_part(bend)
+
+
+def kl_errors(masses: FloatArray, size: FloatArray, target: FloatArray) -> FloatArray:
+    """KL(target ‖ masses/size) of each row, (n_rows,)."""
+    proportions = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
+    ratio = np.where(target > 0, target / np.maximum(proportions, SMALLEST_SHARE), 1.0)
+    return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)

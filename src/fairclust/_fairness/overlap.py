@@ -52,11 +52,7 @@ class OverlapFairness:
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,)."""
-        target = rows_of(self.target, clusters)
-        size = masses[:, -1:]
-        shares = np.divide(masses[:, :-1], size, out=np.zeros_like(masses[:, :-1]), where=size > 0)
-        ratio = np.where(target > 0, target / np.maximum(shares, SMALLEST_SHARE), 1.0)
-        return np.maximum((target * np.log(ratio) - target + shares).sum(axis=1), 0.0)
+        return overlap_errors(masses[:, :-1], masses[:, -1:], rows_of(self.target, clusters))
 
     def slope(self, masses: FloatArray) -> FloatArray:
         """Derivative of each cluster's value by its masses, shape (n_clusters, n_groups + 1)."""
@@ -72,3 +68,10 @@ class OverlapFairness:
         bend = diagonal(np.concatenate((target / floored**2, everyone), axis=1))
         bend[:, :-1, -1] = bend[:, -1, :-1] = -1.0 / size**2
         return positive_part(bend)
+
+
+def overlap_errors(masses: FloatArray, size: FloatArray, target: FloatArray) -> FloatArray:
+    """Σ_j μ_j log(μ_j/p_j) − μ_j + p_j of each row, (n_rows,), where p = masses/size."""
+    proportions = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
+    ratio = np.where(target > 0, target / np.maximum(proportions, SMALLEST_SHARE), 1.0)
+    return np.maximum((target * np.log(ratio) - target + proportions).sum(axis=1), 0.0)

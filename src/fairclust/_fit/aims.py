@@ -184,7 +184,7 @@ class GoalAim(Aim):
         itself = Conditions(goal.clauses(0.0), membership, sizes)
         inside = Conditions(goal.clauses(_SLACK), membership, sizes)
         filled = inside if sizes_of_whole is None else replace(inside, sizes=sizes_of_whole)
-        return GoalAsk(itself, inside, filled, goal.whole(membership, problem.sweep))
+        return GoalAsk(itself, inside, filled, goal.rounding(membership, problem.sweep))
 
     def _sizes_of_whole(self, goal: Goal, problem: Problem) -> SizeInterval | None:
         """Sizes at which whole people can meet the goal, where that bounds them."""

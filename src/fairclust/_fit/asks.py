@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._goals.conditions import Conditions
-from .._goals.counts import WholePeople
+from .._goals.counts import Rounding
 from .._goals.repair import repair
 from .._solvers import FairnessTerm, Solver
 from .._solvers.cone import ConeSolver, Prices, lower_bound
@@ -172,7 +172,7 @@ class GoalAsk(Ask):
     filled : Conditions
         The same, with sizes at which whole people can meet the goal: what prices are solved for where a cluster has
         fewer.
-    whole : callable or None
+    rounding : callable or None
         How whole people are made to meet the goal. None: they are left as prices have them, on a sample, where a person
         stands for many.
     solver : ConeSolver
@@ -181,7 +181,7 @@ class GoalAsk(Ask):
     goal: Conditions
     inside: Conditions
     filled: Conditions
-    whole: WholePeople | None = repair
+    rounding: Rounding | None = repair
     solver: ConeSolver = field(default_factory=ConeSolver)
 
     def propose(self, sweep: DataSweep, warm: Prices | None, to_beat: float) -> Proposal:
@@ -210,18 +210,18 @@ class GoalAsk(Ask):
         return sizes is not None and bool((masses.sum(axis=1) < sizes.lower).any())
 
     def _repaired(self, sweep: DataSweep, prices: Prices, hard: HardAnswer) -> Proposal:
-        if self.whole is None:
+        if self.rounding is None:
             return Proposal(sweep.last_labels(), hard, prices.state, prices)
-        fixed = self.whole(sweep, self.goal, sweep.last_labels(), hard, prices.state.price)
+        fixed = self.rounding(sweep, self.goal, sweep.last_labels(), hard, prices.state.price)
         return Proposal(fixed.labels, fixed.hard, prices.state, prices)
 
     def penalty(self, masses: FloatArray) -> float:
         """Nothing where the goal is met, infinity elsewhere."""
-        return 0.0 if self.whole is None or not self.goal.beyond(masses).any() else np.inf
+        return 0.0 if self.rounding is None or not self.goal.beyond(masses).any() else np.inf
 
     def failing(self, masses: FloatArray) -> int | None:
         """The cluster farthest from the goal for its size."""
-        if self.whole is None:
+        if self.rounding is None:
             return None
         beyond = self.goal.beyond(masses).sum(axis=1)
         return int((beyond / np.maximum(masses.sum(axis=1), 1.0)).argmax()) if beyond.any() else None
@@ -241,7 +241,7 @@ class GoalAsk(Ask):
     def on_sample(self, fraction: float) -> GoalAsk:
         """Sizes shrink with the sample, people are not whole, and the last decimals not worth cooling for."""
         goal, inside, filled = (one.scaled(fraction) for one in (self.goal, self.inside, self.filled))
-        return replace(self, goal=goal, inside=inside, filled=filled, whole=None, solver=self.solver.rough())
+        return replace(self, goal=goal, inside=inside, filled=filled, rounding=None, solver=self.solver.rough())
 
     def prove(self, sweep: DataSweep, warm: Prices) -> float:
         """The dual at these prices, without temperature."""

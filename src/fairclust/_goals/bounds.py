@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._core.mixes import softened
 from .._typing import FloatArray
-from .cone import Cone, Mixes, softened
+from .cone import Cone, Mixes
 
 _MOST_STEPS = 40  # Newton's, from one side: a handful do
 _SMALLEST = 1e-6  # share of the middle mix: softness needs some of every group

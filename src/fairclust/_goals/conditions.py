@@ -115,11 +115,11 @@ class Conditions:
             if clause.overlaps:
                 price[:, columns] = np.column_stack((own, -found.worth))
                 jacobian[:, columns, unknowns] = np.concatenate(
-                    (np.broadcast_to(eye, (n_clusters, *eye.shape)), -found.shares[:, None, :]), axis=1
+                    (np.broadcast_to(eye, (n_clusters, *eye.shape)), -found.proportions[:, None, :]), axis=1
                 )
             else:
                 price[:, columns] = own - found.worth[:, None]
-                jacobian[:, columns, unknowns] = eye - found.shares[:, None, :]
+                jacobian[:, columns, unknowns] = eye - found.proportions[:, None, :]
             turn[:, unknowns, unknowns] = found.turn
         if self.sizes is not None:
             rho = theta[:, -1]
@@ -158,7 +158,8 @@ class Conditions:
         """What counts may save at these prices by being off by whole people, where the goal lets them."""
         spans = zip(self.clauses, self._places, strict=True)
         return sum(
-            clause.cone.whole_people * float(abs(priced.by_column[:, columns]).sum()) for clause, (columns, _) in spans
+            clause.cone.rounding_slack * float(abs(priced.by_column[:, columns]).sum())
+            for clause, (columns, _) in spans
         )
 
     def scaled(self, fraction: float) -> Conditions:

@@ -13,8 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-
 from .._typing import FloatArray
 
 
@@ -24,7 +22,7 @@ class Mixes:
 
     Attributes
     ----------
-    shares : ndarray of shape (n_clusters, n_groups)
+    proportions : ndarray of shape (n_clusters, n_groups)
         q: the mixes.
     worth : ndarray of shape (n_clusters,)
         h: what a person of the mix is worth on average, less the softness.
@@ -32,7 +30,7 @@ class Mixes:
         ∂q/∂θ, symmetric and positive semi-definite.
     """
 
-    shares: FloatArray
+    proportions: FloatArray
     worth: FloatArray
     turn: FloatArray
 
@@ -40,7 +38,7 @@ class Mixes:
 class Cone(ABC):
     """The fair mixes of one attribute's groups."""
 
-    whole_people: float = 0.0
+    rounding_slack: float = 0.0
     """People by which whole counts of a group may be off and still meet the goal."""
 
     @abstractmethod
@@ -59,13 +57,3 @@ class Cone(ABC):
     @abstractmethod
     def center(self) -> FloatArray:
         """A fair mix in the middle, (n_groups,) or (n_clusters, n_groups)."""
-
-
-def softened(shares: FloatArray, center: FloatArray, kappa: FloatArray, free: FloatArray) -> FloatArray:
-    """∂q/∂θ where q_j = κ·centre_j/(μ − θ_j) for the free groups, the others stay, and the shares add up to 1."""
-    speed = np.where(free, shares**2 / np.maximum(kappa * center, np.finfo(float).tiny), 0.0)
-    turn = -speed[:, :, None] * speed[:, None, :]
-    turn /= np.maximum(speed.sum(axis=1), np.finfo(float).tiny)[:, None, None]
-    diagonal = np.arange(shares.shape[1])
-    turn[:, diagonal, diagonal] += speed
-    return turn

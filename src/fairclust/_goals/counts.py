@@ -27,11 +27,11 @@ _FIRST_CANDIDATES = 512  # points of a cell that are looked at first, those near
 _PATIENCE = 20.0  # seconds for the integer program
 _GAP = 0.02  # of the fewest moves: near enough
 
-WholePeople = Callable[[DataSweep, Conditions, Any, HardAnswer, FloatArray], Repaired]
+Rounding = Callable[[DataSweep, Conditions, Any, HardAnswer, FloatArray], Repaired]
 """From labels (with their masses and cost, and the prices behind them) to labels that meet a goal on whole people."""
 
 
-def exact_people(membership: FloatArray) -> WholePeople:
+def exact_rounding(membership: FloatArray) -> Rounding:
     """Labels with exactly proportional counts, at the least cost."""
 
     def move(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, price: FloatArray) -> Repaired:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._core import kernels
-from .._fairness.notion import SMALLEST_SHARE, rows_of
+from .._fairness.kl import kl_errors
+from .._fairness.notion import rows_of
 from .._typing import FloatArray
 from .cone import Cone, Mixes
 
@@ -42,8 +43,5 @@ class ErrorCone(Cone):
 
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """Size · (error − ε) where that is positive: a perspective, so convex."""
-        target = rows_of(self.target, clusters)
-        shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
-        ratio = np.where(target > 0, target / np.maximum(shares, SMALLEST_SHARE), 1.0)
-        error = (target * np.log(ratio)).sum(axis=1)
+        error = kl_errors(masses, size, rows_of(self.target, clusters))
         return np.maximum(size[:, 0] * (error - self.limit), 0.0)

@@ -21,7 +21,7 @@ class ExactCone(Cone):
     """
 
     target: FloatArray
-    whole_people: float = 1.0
+    rounding_slack: float = 1.0
 
     @property
     def center(self) -> FloatArray:

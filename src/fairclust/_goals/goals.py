@@ -16,7 +16,7 @@ from .balance import BalanceCone
 from .bounds import BoundsCone
 from .conditions import Clause
 from .cone import Cone
-from .counts import WholePeople, exact_people, is_rounded, smallest_error, smallest_size
+from .counts import Rounding, exact_rounding, is_rounded, smallest_error, smallest_size
 from .error import ErrorCone
 from .exact import ExactCone
 from .overlap import OverlapCone
@@ -43,7 +43,7 @@ class Goal(ABC):
         """Whether every cluster meets the goal."""
         return bool(self.ratio(masses).max() <= 1.0)
 
-    def whole(self, membership: FloatArray, sweep: DataSweep) -> WholePeople:
+    def rounding(self, membership: FloatArray, sweep: DataSweep) -> Rounding:
         """How whole people are made to meet the goal."""
         return repair
 
@@ -72,7 +72,7 @@ class Goal(ABC):
 
 
 @dataclass(frozen=True)
-class _Table:
+class _GroupMasses:
     """One attribute as goals see it: group masses, the size they are shares of, the target, the groups' names."""
 
     masses: FloatArray
@@ -81,15 +81,17 @@ class _Table:
     names: AnyArray
 
     @property
-    def shares(self) -> FloatArray:
+    def proportions(self) -> FloatArray:
         return np.divide(self.masses, self.size, out=np.zeros_like(self.masses), where=self.size > 0)
 
 
-def _tables(fairness: Representation, masses: FloatArray, names: AnyArray | None = None) -> Iterator[_Table]:
+def _by_attribute(
+    fairness: Representation, masses: FloatArray, names: AnyArray | None = None
+) -> Iterator[_GroupMasses]:
     first = 0
     for part, (table, size) in zip(fairness.parts, fairness.by_attribute(masses), strict=False):
         own = slice(first, first + table.shape[1])
-        yield _Table(table, size, part.target, np.zeros(0) if names is None else names[own])
+        yield _GroupMasses(table, size, part.target, np.zeros(0) if names is None else names[own])
         first = own.stop
 
 
@@ -124,10 +126,10 @@ class MaxFairnessError(Goal):
             return is_rounded(masses, self.fairness.attribute_membership)
         return super().is_met(masses)
 
-    def whole(self, membership: FloatArray, sweep: DataSweep) -> WholePeople:
+    def rounding(self, membership: FloatArray, sweep: DataSweep) -> Rounding:
         """Exact counts where the error is to be 0."""
         if self.limit == 0 and sweep.can_move_points and not sweep.is_weighted:
-            return exact_people(membership)
+            return exact_rounding(membership)
         return repair
 
     def least_for(self, size: float) -> str:
@@ -159,17 +161,17 @@ class MaxFairnessError(Goal):
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The clusters' compositions average to the data's, so one of them is as far from the target as the data."""
         whole = masses.sum(axis=0, keepdims=True)
-        for part, table in zip(self.fairness.parts, _tables(self.fairness, whole, names), strict=False):
+        for part, table in zip(self.fairness.parts, _by_attribute(self.fairness, whole, names), strict=False):
             if table.target.ndim == 2:  # clusters that want different mixes: sizes decide what can be had
                 continue
             least = float(part.value(_with_size(part.n_columns, table))[0])
             if least <= self.limit * (1 + 1e-9) + 1e-12:
                 continue
-            worst = int(np.argmax(np.abs(table.shares[0] - table.target)))
+            worst = int(np.argmax(np.abs(table.proportions[0] - table.target)))
             return (
                 f"max_fairness_error={self.limit:g} cannot be met: target_proportions asks for "
                 f"{table.target[worst]:.3f} of group {table.names[worst]!r}, of which the data have "
-                f"{table.shares[0, worst]:.3f}, so some cluster has an error of at least {least:.3g}"
+                f"{table.proportions[0, worst]:.3f}, so some cluster has an error of at least {least:.3g}"
             )
         return None
 
@@ -198,27 +200,27 @@ class MinBalance(Goal):
 
     def relaxed(self, masses: FloatArray) -> MinBalance:
         """A little less than the balance of all data."""
-        least = min(float(cluster_balances(table.masses).min()) for table in _tables(self.fairness, masses))
+        least = min(float(cluster_balances(table.masses).min()) for table in _by_attribute(self.fairness, masses))
         return replace(self, limit=0.99 * least)
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Distance from the target's own balance, over the distance allowed."""
         columns = []
-        for table in _tables(self.fairness, masses):
+        for table in _by_attribute(self.fairness, masses):
             best = table.target.min(axis=-1) / table.target.max(axis=-1)
             columns.append((best - cluster_balances(table.masses)) / np.maximum(best - self.limit, 1e-12))
         return np.stack(columns, axis=1)
 
     def achieved(self, masses: FloatArray) -> float:
         """Smallest balance."""
-        return min(float(cluster_balances(table.masses).min()) for table in _tables(self.fairness, masses))
+        return min(float(cluster_balances(table.masses).min()) for table in _by_attribute(self.fairness, masses))
 
     def __str__(self) -> str:
         return f"min_balance={self.limit:g}"
 
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """No clustering is more balanced than the data, where groups do not overlap."""
-        for table in _tables(self.fairness, masses.sum(axis=0, keepdims=True), names):
+        for table in _by_attribute(self.fairness, masses.sum(axis=0, keepdims=True), names):
             whole = table.masses[0]
             if whole.min() / whole.max() >= self.limit * (1 - 1e-9):
                 continue
@@ -259,9 +261,9 @@ class Bounds(Goal):
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Largest deviation from the target over the deviation allowed on that side."""
         columns = []
-        for table, lower, upper in self._tables(masses):
-            above = (table.shares - table.target) / np.maximum(upper - table.target, 1e-12)
-            below = (table.target - table.shares) / np.maximum(table.target - lower, 1e-12)
+        for table, lower, upper in self._bounded(masses):
+            above = (table.proportions - table.target) / np.maximum(upper - table.target, 1e-12)
+            below = (table.target - table.proportions) / np.maximum(table.target - lower, 1e-12)
             columns.append(np.maximum(above, below).max(axis=1))
         return np.stack(columns, axis=1)
 
@@ -274,8 +276,8 @@ class Bounds(Goal):
 
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The data's shares must lie between the bounds."""
-        for table, lower, upper in self._tables(masses.sum(axis=0, keepdims=True), names):
-            shares = table.shares[0]
+        for table, lower, upper in self._bounded(masses.sum(axis=0, keepdims=True), names):
+            shares = table.proportions[0]
             outside = np.flatnonzero((shares < lower - 1e-12) | (shares > upper + 1e-12))
             if len(outside):
                 j = int(outside[0])
@@ -285,11 +287,11 @@ class Bounds(Goal):
                 )
         return None
 
-    def _tables(
+    def _bounded(
         self, masses: FloatArray, names: AnyArray | None = None
-    ) -> Iterator[tuple[_Table, FloatArray, FloatArray]]:
+    ) -> Iterator[tuple[_GroupMasses, FloatArray, FloatArray]]:
         first = 0
-        for table in _tables(self.fairness, masses, names):
+        for table in _by_attribute(self.fairness, masses, names):
             own = slice(first, first + table.masses.shape[1])
             yield table, self.lower[own], self.upper[own]
             first = own.stop
@@ -299,5 +301,5 @@ def _are_whole(masses: FloatArray) -> bool:
     return bool((masses == np.round(masses)).all())
 
 
-def _with_size(n_columns: int, table: _Table) -> FloatArray:
+def _with_size(n_columns: int, table: _GroupMasses) -> FloatArray:
     return table.masses if n_columns == table.masses.shape[1] else np.concatenate((table.masses, table.size), axis=1)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._fairness.notion import SMALLEST_SHARE, rows_of
+from .._core.mixes import falling_root
+from .._fairness.notion import rows_of
+from .._fairness.overlap import overlap_errors
 from .._typing import FloatArray
 from .cone import Cone, Mixes
 
-_MOST_STEPS = 60  # as for groups that do not overlap
-_FLAT = 1e-9  # the same
-_FAR = 300.0  # logarithms of heights that are looked at: squares of their inverses are still numbers
+_FLAT = 1e-9  # of the largest price, or of the softness: below this a row is flat, as for groups that do not overlap
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,7 @@ class OverlapCone(Cone):
 
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """Size · (error − ε) where that is positive."""
-        target = rows_of(self.target, clusters)
-        shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
-        ratio = np.where(target > 0, target / np.maximum(shares, SMALLEST_SHARE), 1.0)
-        error = (target * np.log(ratio) - target + shares).sum(axis=1)
+        error = overlap_errors(masses, size, rows_of(self.target, clusters))
         return np.maximum(size[:, 0] * (error - self.limit), 0.0)
 
 
@@ -72,23 +69,14 @@ def _rim(t: FloatArray, target: FloatArray, limit: float) -> FloatArray:
     """The κ at which the error is ``limit``: Newton on logarithms of κ above its least value, kept in a bracket."""
     least = np.maximum(t.max(axis=1), 0.0)
     x = np.log(np.sqrt((target * t**2).sum(axis=1) / (2 * limit)) + 1e-9)
-    low, high = np.full(len(t), -_FAR), np.full(len(t), _FAR)
-    for _ in range(_MOST_STEPS):
+
+    def gap_and_slope(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         kappa = least + np.exp(x)
         part = t / kappa[:, None]
         rest = np.maximum(1.0 - part, 1e-100)
         error = np.maximum((target * (np.log(rest) + part / rest)).sum(axis=1), 1e-300)
-        gap = np.log(error / limit)
-        low, high = np.where(gap > 0, x, low), np.where(gap > 0, high, x)
-        if (abs(gap) < 1e-11).all():
-            break
         # d error / d part = part / rest², and part falls as κ grows.
         slope = -np.exp(x) * (target * part**2 / rest**2).sum(axis=1) / kappa / error
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            step = x - gap / slope
-        inside = np.isfinite(step) & (step > low) & (step < high)
-        after = np.where(inside, step, (low + high) / 2)
-        if (abs(after - x) < 1e-14 * np.maximum(abs(x), 1.0)).all():
-            break
-        x = after
-    return least + np.exp(x)
+        return np.log(error / limit), slope
+
+    return least + np.exp(falling_root(x, gap_and_slope))

@@ -40,7 +40,7 @@ class _Beyond(Moves):
         """People beyond the goal."""
         return self._goal.beyond(np.maximum(rows, 0.0), clusters).sum(axis=1)
 
-    def kinds(self) -> FloatArray:
+    def move_kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
         change = self.leave.T[:, :, None] + self.enter.T[:, None, :]  # (cell, from, to)
         empty = self.unit * (1 - 1e-9) > self.masses.T
@@ -80,8 +80,8 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
     for _ in range(most):
         if not table.value.any():
             break
-        kinds = table.kinds()
-        best = pool.best(kinds)
+        move_kinds = table.move_kinds()
+        best = pool.best(move_kinds)
         if best is None:
             break
         cell, source, destination = best.kind
@@ -118,14 +118,14 @@ class _Pool:
         self._next: dict[tuple[int, int, int], int] = {}
         self.moves: dict[int, int] = {}
 
-    def best(self, kinds: FloatArray) -> _Candidate | None:
+    def best(self, move_kinds: FloatArray) -> _Candidate | None:
         """The point whose move costs least for what it mends; one whose move is a gain anyway comes first."""
-        wanted = [tuple(row) for row in kinds[:, 1:].astype(int).tolist()]
+        wanted = [tuple(row) for row in move_kinds[:, 1:].astype(int).tolist()]
         missing = [kind for kind in wanted if kind not in self._known]
         if missing:
             self._look_up(missing)
         best, score = None, np.inf
-        for kind, gain in zip(wanted, kinds[:, 0].tolist(), strict=True):
+        for kind, gain in zip(wanted, move_kinds[:, 0].tolist(), strict=True):
             one = self._first(kind)
             if one is None:
                 continue
@@ -147,9 +147,9 @@ class _Pool:
             return None
         return _Candidate(kind, int(line.position[at]), float(line.extra[at]), float(line.mass[at]))
 
-    def _look_up(self, kinds: list[tuple[int, int, int]]) -> None:
-        found = self._sweep.candidates(self._labels, np.array(kinds), _CANDIDATES)
-        for i, kind in enumerate(kinds):
+    def _look_up(self, move_kinds: list[tuple[int, int, int]]) -> None:
+        found = self._sweep.candidates(self._labels, np.array(move_kinds), _CANDIDATES)
+        for i, kind in enumerate(move_kinds):
             own = np.flatnonzero(found.kind == i)
             own = own[np.argsort(found.extra[own], kind="stable")]
             self._known[kind] = Candidates(found.kind[own], found.position[own], found.extra[own], found.mass[own])

@@ -13,8 +13,7 @@ from .._sweep.question import Answer, State
 from .._table.coded import CodedRows
 from .._typing import FloatArray, IntArray
 from . import centers
-from ._base import Objective
-from .kmeans import _slices
+from .means import MeansObjective
 
 if TYPE_CHECKING:
     from .._goals.moves import Moves
@@ -24,7 +23,7 @@ _FEW = 8  # one in so many labels that change: adding up the changes takes less 
 _MOST_CHANGES = 20  # in a row, so that rounding cannot add up either
 
 
-class CodedKMeansObjective(Objective):
+class CodedKMeansObjective(MeansObjective):
     """Σ_p Σ_f ‖x_pf − c_k(p)f‖² over the features f that row p has; c_kf is the mean over those in cluster k with f.
 
     A category counts as a coordinate of its own, so a centre holds the shares of the categories, times their unit.
@@ -39,13 +38,12 @@ class CodedKMeansObjective(Objective):
     """
 
     can_polish = True
-    can_relocate = True
 
     def __init__(self, rows: CodedRows, weights: FloatArray | None = None) -> None:
         self.can_lead = not rows.has_gaps  # with gaps, what leading costs is not known
         self.rows = rows
         self._weights = weights
-        self._variance = _mean_variance(rows, weights)
+        self.variance = _mean_variance(rows, weights)
         self._known: _Sums | None = None  # the last sums that were asked for
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
@@ -76,36 +74,19 @@ class CodedKMeansObjective(Objective):
 
     def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
         """Moving c_k to the mean saves n_k ‖Δc_k‖²; with gaps less, so the value is an upper bound there."""
-        if self.rows.has_gaps:
-            return answer.cost
-        moved = ((new.astype(float) - old.astype(float)) ** 2).sum(axis=1)
-        return answer.cost - float(answer.masses.sum(axis=1) @ moved)
-
-    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
-        """Go on from old to new, and a share of that way farther."""
-        return centers.ahead(old, new, reach)
-
-    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
-        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return centers.lead(at, own, sizes)
+        return answer.cost if self.rows.has_gaps else super().soft_value(answer, old, new)
 
     def sampled(self, rows: IntArray) -> CodedKMeansObjective:
         """The same on some rows only."""
         return CodedKMeansObjective(self.rows.take(rows), None if self._weights is None else self._weights[rows])
 
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """Σ_k ‖Δc_k‖² over the mean variance of the coordinates, as scikit-learn measures it."""
-        return centers.movement(old, new, self._variance)
-
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""
         distance = np.empty(len(labels))
-        for part in _slices(len(labels)):
+        for part in centers.slices(len(labels)):
             costs = self.costs(parameters, sweep.layout.order[part], sweep.n_threads)
             distance[part] = costs[np.arange(len(costs)), labels[part]]
-        if sweep.weights is not None:
-            distance[sweep.weights == 0] = -1.0
-        return np.argsort(-distance, kind="stable")[:count]
+        return centers.most_remote(distance, sweep.weights, count)
 
     def costs(
         self,
@@ -143,7 +124,7 @@ class CodedKMeansObjective(Objective):
         entering = observed / (observed + 1.0)
         leaving = np.divide(observed, observed - 1.0, out=np.zeros_like(observed), where=observed > 1.0)
         found = [np.zeros(0, dtype=np.int32)]
-        for part in _slices(len(labels)):
+        for part in centers.slices(len(labels)):
             at, own, cells = np.arange(part.stop - part.start), labels[part], layout.cells[part]
             go = self.costs(means, layout.order[part], sweep.n_threads, entering) + moves.enter.T[cells]
             go[at, own] = np.inf

@@ -10,7 +10,7 @@ from .._table.coded import CodedRows
 from .._table.gower import best_place, distances, places, sums_to_each
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from .kmeans import _slices
+from .centers import most_remote, slices
 from .kmedian import Effort, KMedianObjective, Medoids
 
 _SAMPLED = 512  # rows of a cluster that tell how it is best cut in two
@@ -73,12 +73,10 @@ class GowerObjective(KMedianObjective):
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""
         distance = np.empty(len(labels))
-        for part in _slices(len(labels)):
+        for part in slices(len(labels)):
             costs = distances(self.rows.take(sweep.layout.order[part]), parameters)
             distance[part] = costs[np.arange(len(costs)), labels[part]]
-        if sweep.weights is not None:
-            distance[sweep.weights == 0] = -1.0
-        return np.argsort(-distance, kind="stable")[:count]
+        return most_remote(distance, sweep.weights, count)
 
     def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two medoids per cluster, of some of its rows: from the row farthest from the centre, and from that one."""
@@ -121,7 +119,7 @@ class GowerObjective(KMedianObjective):
 
     def _cost(self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray, centers: FloatArray) -> float:
         total = 0.0
-        for part in _slices(len(labels)):
+        for part in slices(len(labels)):
             costs = distances(self.rows.take(sweep.layout.order[part]), centers)
             total += float(weights[part] @ costs[np.arange(len(costs)), labels[part]])
         return total

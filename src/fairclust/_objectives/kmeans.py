@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._core import kernels
 from .._sweep.memory import InMemorySweep
-from .._sweep.question import Answer, State
+from .._sweep.question import State
 from .._typing import FloatArray, IntArray
 from . import centers
-from ._base import Objective
 from .centers import SQUARED_EUCLIDEAN
+from .means import MeansObjective
 
 if TYPE_CHECKING:
     from .._goals.moves import Moves
 
-_ROWS = 1 << 16  # in float64 at a time, for passes in NumPy: 13 MB with 25 features
 
-
-class KMeansObjective(Objective):
+class KMeansObjective(MeansObjective):
     """Σ_p ‖x_p − c_k(p)‖², with a_pk = ‖x_p − c_k‖² and c_k the mean of cluster k.
 
     Parameters
@@ -32,14 +29,12 @@ class KMeansObjective(Objective):
         Sample weights, for the variance that ``tol`` is relative to.
     """
 
-    can_lead = True
     can_polish = True
-    can_relocate = True
 
     def __init__(self, X: FloatArray, weights: FloatArray | None = None) -> None:
         self.X = X
         self._weights = weights
-        self._variance = _mean_variance(X, weights)
+        self.variance = centers.mean_variance(X, weights)
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Means of the clusters; an empty cluster's mean is zero."""
@@ -59,37 +54,18 @@ class KMeansObjective(Objective):
         )
         return float(value)
 
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
-        moved = ((new.astype(float) - old.astype(float)) ** 2).sum(axis=1)
-        return answer.cost - float(answer.masses.sum(axis=1) @ moved)
-
-    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
-        """Go on from old to new, and a share of that way farther."""
-        return centers.ahead(old, new, reach)
-
-    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
-        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return centers.lead(at, own, sizes)
-
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on some rows only."""
         weights = None if self._weights is None else self._weights[rows]
         return KMeansObjective(np.ascontiguousarray(self.X[rows]), weights)
 
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-        return centers.movement(old, new, self._variance)
-
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""
         distance = np.empty(len(labels))
-        for rows in _slices(len(labels)):
+        for rows in centers.slices(len(labels)):
             difference = self.X[sweep.layout.order[rows]] - parameters[labels[rows]]
             distance[rows] = (difference.astype(float) ** 2).sum(axis=1)
-        if sweep.weights is not None:
-            distance[sweep.weights == 0] = -1.0
-        return np.argsort(-distance, kind="stable")[:count]
+        return centers.most_remote(distance, sweep.weights, count)
 
     def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two means per cluster, of some of its points."""
@@ -115,17 +91,3 @@ class KMeansObjective(Objective):
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
         means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
         return np.ascontiguousarray(means, dtype=self.X.dtype)
-
-
-def _mean_variance(X: FloatArray, weights: FloatArray | None) -> float:
-    """Mean over the features of their variance, in double precision and without a copy of X."""
-    w = np.broadcast_to(1.0, len(X)) if weights is None else weights
-    total = float(w.sum())
-    mean = sum(w[rows] @ X[rows] for rows in _slices(len(X))) / total
-    squares = sum(w[rows] @ (X[rows] - mean) ** 2 for rows in _slices(len(X)))
-    return float(np.mean(squares) / total)
-
-
-def _slices(n_rows: int) -> Iterator[slice]:
-    for first in range(0, n_rows, _ROWS):
-        yield slice(first, min(first + _ROWS, n_rows))

@@ -13,8 +13,7 @@ from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from . import centers
 from ._base import Objective
-from .centers import EUCLIDEAN, MANHATTAN, movement
-from .kmeans import _mean_variance, _slices
+from .centers import EUCLIDEAN, MANHATTAN, movement, slices
 
 METRICS = {"euclidean": EUCLIDEAN, "manhattan": MANHATTAN}
 CENTERS = ("medoid", "geometric")
@@ -111,7 +110,7 @@ class KMedianObjective(Objective):
         self.center = center
         self.effort = Effort() if effort is None else effort
         self._metric = METRICS[metric]
-        self._variance = _mean_variance(X, weights)
+        self._variance = centers.mean_variance(X, weights)
         # What is known of centres and labels is looked up by their values: arrays may be copied on the way.
         self._filled: FloatArray | None = None  # the centres that the point costs are distances to
         self._medoids: Medoids | None = None  # the last ones found,
@@ -205,12 +204,10 @@ class KMedianObjective(Objective):
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""
         distance = np.empty(len(labels))
-        for rows in _slices(len(labels)):
+        for rows in slices(len(labels)):
             difference = self.X[sweep.layout.order[rows]].astype(float) - parameters[labels[rows]]
             distance[rows] = np.linalg.norm(difference, ord=self._order, axis=1)
-        if sweep.weights is not None:
-            distance[sweep.weights == 0] = -1.0
-        return np.argsort(-distance, kind="stable")[:count]
+        return centers.most_remote(distance, sweep.weights, count)
 
     @property
     def _order(self) -> int:
@@ -253,7 +250,7 @@ class KMedianObjective(Objective):
 
     def _cost(self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray, centers: FloatArray) -> float:
         total = 0.0
-        for rows in _slices(len(labels)):
+        for rows in slices(len(labels)):
             difference = self.X[sweep.layout.order[rows]].astype(float) - centers[labels[rows]]
             total += float(weights[rows] @ np.linalg.norm(difference, ord=self._order, axis=1))
         return total

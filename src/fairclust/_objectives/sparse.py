@@ -6,17 +6,17 @@ import numpy as np
 
 from .._core import kernels
 from .._sweep.memory import InMemorySweep
-from .._sweep.question import Answer, State
+from .._sweep.question import State
 from .._table.sparse import SparseRows
 from .._typing import FloatArray, IntArray
 from . import centers
-from ._base import Objective
+from .means import MeansObjective
 
 _SAMPLED = 1024  # rows of a cluster that tell how it is best cut in two
 _ROUNDS = 6
 
 
-class SparseKMeansObjective(Objective):
+class SparseKMeansObjective(MeansObjective):
     """Σ_p ‖x_p − c_k(p)‖², with ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖². The centres are dense.
 
     Parameters
@@ -27,13 +27,10 @@ class SparseKMeansObjective(Objective):
         Sample weights, for the variance that ``tol`` is relative to.
     """
 
-    can_lead = True
-    can_relocate = True
-
     def __init__(self, rows: SparseRows, weights: FloatArray | None = None) -> None:
         self.rows = rows
         self._weights = weights
-        self._variance = _mean_variance(rows, weights)
+        self.variance = _mean_variance(rows, weights)
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Means of the clusters; an empty cluster's mean is zero."""
@@ -60,25 +57,9 @@ class SparseKMeansObjective(Objective):
         )  # fmt: skip
         return float(value)
 
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """Moving c_k to the mean saves n_k ‖Δc_k‖²."""
-        return answer.cost - centers.lead(old, new, answer.masses.sum(axis=1))
-
-    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
-        """Go on from old to new, and a share of that way farther."""
-        return centers.ahead(old, new, reach)
-
-    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
-        """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return centers.lead(at, own, sizes)
-
     def sampled(self, rows: IntArray) -> SparseKMeansObjective:
         """The same on some rows only."""
         return SparseKMeansObjective(self.rows.take(rows), None if self._weights is None else self._weights[rows])
-
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-        return centers.movement(old, new, self._variance)
 
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""
@@ -88,9 +69,7 @@ class SparseKMeansObjective(Objective):
         for k in range(len(parameters)):
             distance[own == k] -= 2.0 * (self.rows.matrix[own == k] @ parameters[k].astype(float))
         distance = distance[sweep.layout.order]
-        if sweep.weights is not None:
-            distance[sweep.weights == 0] = -1.0
-        return np.argsort(-distance, kind="stable")[:count]
+        return centers.most_remote(distance, sweep.weights, count)
 
     def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two means per cluster, of some of its rows."""

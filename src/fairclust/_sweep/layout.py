@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from .._core.tiles import TILE
 from .._typing import AnyArray, IntArray
 
-TILE = 64  # points: four AVX-512 registers of float32; kBlock of the kernels
 _STRETCH = 8192  # rows: with 20 clusters their costs are 640 KB, meant for a core's second cache
 _ROWS_PER_CELL = 2048  # of a stretch, on average: fewer would leave many tiles half empty
 _MOST_STRETCHES = 1024  # bounds the room that the chunks' partial tables take

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from .._core import kernels
+from .._core.tiles import TILE
 from .._typing import FloatArray, IntArray
 from .algebra import laplacian
-from .layout import TILE, Layout, build_layout, every_nth_of_each
+from .layout import Layout, build_layout, every_nth_of_each
 from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 
@@ -75,9 +76,9 @@ class InMemorySweep:
         weights = None if self.weights is None else self.layout.to_user_order(self.weights)
         steps = sampling_steps(np.bincount(cells, minlength=self.n_cells), self.n_clusters, step)
         kept = every_nth_of_each(cells, steps)
-        whole = np.bincount(cells, weights=weights, minlength=self.n_cells)
+        cell_masses = np.bincount(cells, weights=weights, minlength=self.n_cells)
         weights = sampled_weights(
-            steps, step, cells[kept], None if weights is None else weights[kept], whole, len(cells)
+            steps, step, cells[kept], None if weights is None else weights[kept], cell_masses, len(cells)
         )
         layout = build_layout(cells[kept], self.n_cells)
         weights = None if weights is None else layout.to_visiting_order(weights)
@@ -134,11 +135,11 @@ class InMemorySweep:
         self.excess[tile, :, every - self.layout.start[tile]] = costs - cheapest[:, None]
         self.base_cost = float(cheapest.sum() if self.weights is None else self.weights @ cheapest)
 
-    def candidates(self, labels: IntArray, kinds: IntArray, count: int) -> Candidates:
+    def candidates(self, labels: IntArray, move_kinds: IntArray, count: int) -> Candidates:
         """Points whose moves cost least."""
         parts = []
         members: dict[tuple[int, int], tuple[IntArray, FloatArray]] = {}
-        for i, (cell, source, destination) in enumerate(kinds.tolist()):
+        for i, (cell, source, destination) in enumerate(move_kinds.tolist()):
             if (cell, source) not in members:
                 own = np.flatnonzero((labels == source) & (self.layout.cells == cell))
                 members[cell, source] = own, self.cost_rows(own)

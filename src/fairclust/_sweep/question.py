@@ -151,7 +151,7 @@ class DataSweep(Sweep, Protocol):
         """Labels as the user gets them: one per row, in the user's order."""
         ...
 
-    def candidates(self, labels: Any, kinds: IntArray, count: int) -> Candidates:
+    def candidates(self, labels: Any, move_kinds: IntArray, count: int) -> Candidates:
         """Points whose moves cost least, up to ``count`` per kind of move (cell, from, to)."""
         ...
 

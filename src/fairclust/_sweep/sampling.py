@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.tiles import TILE
 from .._typing import FloatArray, IntArray
-from .layout import TILE
 
 _CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off are near enough
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
@@ -35,7 +35,7 @@ def sampling_steps(counts: IntArray, n_clusters: int, step: int) -> IntArray:
 
 
 def sampled_weights(
-    steps: IntArray, step: int, cells: IntArray, weights: FloatArray | None, whole: FloatArray, n_samples: int
+    steps: IntArray, step: int, cells: IntArray, weights: FloatArray | None, cell_masses: FloatArray, n_samples: int
 ) -> FloatArray | None:
     """Weights of a sample's points such that every cell weighs as much in it as in all data; None: all alike.
 
@@ -46,7 +46,7 @@ def sampled_weights(
     step : int
     cells, weights : ndarray of shape (n_sampled,)
         Cells and own weights (None: 1) of the sample's points.
-    whole : ndarray of shape (n_cells,)
+    cell_masses : ndarray of shape (n_cells,)
         Weight of each cell in all data.
     n_samples : int
         Points of all data.
@@ -54,6 +54,6 @@ def sampled_weights(
     if (steps == step).all():
         return weights
     own = np.ones(len(cells)) if weights is None else weights
-    part = np.bincount(cells, weights=own, minlength=len(whole))
-    factors = np.divide(whole, part, out=np.zeros(len(whole)), where=part > 0) * (len(cells) / n_samples)
+    part = np.bincount(cells, weights=own, minlength=len(cell_masses))
+    factors = np.divide(cell_masses, part, out=np.zeros(len(cell_masses)), where=part > 0) * (len(cells) / n_samples)
     return own * factors[cells]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -23,6 +25,8 @@ from .requests import (
     parse_target,
 )
 from .screen import guarded, say
+
+Record = TypeVar("Record", Source, Method)
 
 app = typer.Typer(
     name="fairclust",
@@ -121,6 +125,25 @@ def _fairclust(
     pass
 
 
+def _asked(options: Mapping[str, Any], n_clusters: int | None) -> tuple[Source, Method]:
+    """What a command is to read and to fit, from its options by name; those it does not have keep their defaults."""
+    grouping = Grouping(options["intersections"], options["missing_groups"], parse_bins(options["bins"]))
+    parsed = {
+        "grouping": grouping,
+        "n_clusters": n_clusters,
+        "target": parse_target(options["target"]),
+        "bounds": parse_bounds(options.get("bounds")),
+        "min_cluster_size": parse_size(options.get("min_cluster_size"), "--min-cluster-size"),
+        "max_cluster_size": parse_size(options.get("max_cluster_size"), "--max-cluster-size"),
+    }
+    given = {**options, **parsed}
+
+    def record(kind: type[Record]) -> Record:
+        return kind(**{field.name: given[field.name] for field in fields(kind) if field.name in given})
+
+    return record(Source), record(Method)
+
+
 @app.command()
 @guarded
 def demo(
@@ -214,39 +237,7 @@ def fit(
     debug: Debug = False,
 ) -> None:
     """Cluster the rows of a file, with every group's share of each cluster near its target."""
-    grouping = Grouping(intersections, missing_groups, parse_bins(bins))
-    source = Source(
-        file=file,
-        sensitive=sensitive,
-        features=features,
-        encode=encode,
-        exclude=exclude,
-        missing=missing,
-        standardize=standardize,
-        delimiter=delimiter,
-        encoding=encoding,
-        decimal=decimal,
-        weight=weight,
-        grouping=grouping,
-    )
-    method = Method(
-        n_clusters=parse_clusters(clusters),
-        objective=objective,
-        fairness_weight=fairness_weight,
-        max_fairness_error=max_fairness_error,
-        min_balance=min_balance,
-        max_cost_increase=max_cost_increase,
-        bounds=parse_bounds(bounds),
-        exact=exact,
-        min_cluster_size=parse_size(min_cluster_size, "--min-cluster-size"),
-        max_cluster_size=parse_size(max_cluster_size, "--max-cluster-size"),
-        target=parse_target(target),
-        seed=seed,
-        n_init=n_init,
-        max_iter=max_iter,
-        jobs=jobs,
-        grouping=grouping,
-    )
+    source, method = _asked(locals(), parse_clusters(clusters))
     wanted = Wanted(
         out=out,
         report=report,
@@ -343,34 +334,7 @@ def choose(
     """Tell what speaks for each number of clusters, with and without the goal."""
     from .choosing import parse_numbers, run_choose
 
-    grouping = Grouping(intersections, missing_groups, parse_bins(bins))
-    source = Source(
-        file=file,
-        sensitive=sensitive,
-        features=features,
-        encode=encode,
-        exclude=exclude,
-        missing=missing,
-        standardize=standardize,
-        delimiter=delimiter,
-        encoding=encoding,
-        decimal=decimal,
-        weight=weight,
-        grouping=grouping,
-    )
-    method = Method(
-        n_clusters=None,
-        objective=objective,
-        fairness_weight=fairness_weight,
-        max_fairness_error=max_fairness_error,
-        min_cluster_size=parse_size(min_cluster_size, "--min-cluster-size"),
-        target=parse_target(target),
-        seed=seed,
-        n_init=n_init,
-        max_iter=max_iter,
-        jobs=jobs,
-        grouping=grouping,
-    )
+    source, method = _asked(locals(), None)
     wanted = Wanted(report=report, json=json, force=force, config=config_text(context))
     run_choose(source, method, wanted, parse_numbers(clusters), out)
 
@@ -411,32 +375,7 @@ def path(
     debug: Debug = False,
 ) -> None:
     """Show the whole trade-off between tight and fair clusters, with a page to explore it."""
-    grouping = Grouping(intersections, missing_groups, parse_bins(bins))
-    source = Source(
-        file=file,
-        sensitive=sensitive,
-        features=features,
-        encode=encode,
-        exclude=exclude,
-        missing=missing,
-        standardize=standardize,
-        delimiter=delimiter,
-        encoding=encoding,
-        decimal=decimal,
-        weight=weight,
-        grouping=grouping,
-    )
-    method = Method(
-        n_clusters=clusters,
-        objective=objective,
-        max_fairness_error=max_fairness_error,
-        target=parse_target(target),
-        seed=seed,
-        n_init=n_init,
-        max_iter=max_iter,
-        jobs=jobs,
-        grouping=grouping,
-    )
+    source, method = _asked(locals(), clusters)
     wanted = Wanted(report=report, suppress_below=suppress_below, json=json, force=force, config=config_text(context))
     from .pathing import run_path
 

@@ -17,7 +17,7 @@ from .people import typed_command
 from .requests import Grouping
 from .screen import note, say
 from .summary import audits_as_json, print_json, show_audits
-from .tables import Table, read_table
+from .tables import FileTable, read_table
 
 
 def run_audit(
@@ -86,7 +86,7 @@ def run_audit(
         say(f"Report: {report}", style="bold")
 
 
-def _doubts(table: Table, labels: str, n_clusters: int) -> list[str]:
+def _doubts(table: FileTable, labels: str, n_clusters: int) -> list[str]:
     if table.frame[labels].dtype in (polars.Float32, polars.Float64) or n_clusters > max(50, table.frame.height // 10):
         return [f"column {labels!r} has {n_clusters} different values: is it the column of the clusters?"]
     return []

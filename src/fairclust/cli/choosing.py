@@ -20,7 +20,7 @@ from .objectives import find_estimator
 from .pathing import Steps
 from .people import People, load_people, remarks_on, tell_people, typed_command
 from .requests import Method, Source, Wanted
-from .screen import note, say, show_table, told_warnings
+from .screen import note, say, show_table, warnings_as_notes
 from .summary import print_json
 from .tables import check_writable, write_table
 from .timing import Stages, peak_memory_mb
@@ -97,7 +97,7 @@ def study_people(people: People, method: Method, numbers: list[int], stages: Sta
     model = find_estimator(method.objective)(**parameters)
     n_steps = 2 * len(numbers) + N_SUBSAMPLES
     with (
-        told_warnings(),
+        warnings_as_notes(),
         stages.stage("choose", "Clustering for every number of clusters", total=n_steps) as stage,
         contextlib.redirect_stdout(Steps(stage)),
     ):

@@ -16,7 +16,7 @@ from ..datasets import feature_moments
 from ..errors import InvalidInputError
 from .requests import Grouping
 from .screen import shown
-from .tables import Table
+from .tables import FileTable
 
 _MARKERS = ("", "na", "n/a", "nan", "null", "none", "?", "-", ".")  # what people write for "no value"
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|index|row|nr|uuid)([\W_]|$)|[a-z]I[dD]$", re.IGNORECASE)
@@ -77,7 +77,7 @@ class Prepared:
         return np.where(np.isnan(self.X), np.nanmean(self.X, axis=0), self.X) if self.has_gaps else self.X
 
 
-def names_in(text: str | None, table: Table) -> list[str]:
+def names_in(text: str | None, table: FileTable) -> list[str]:
     """Split a list of columns; a name that has a comma of its own is taken whole where the file has it."""
     if text is None:
         return []
@@ -87,13 +87,13 @@ def names_in(text: str | None, table: Table) -> list[str]:
 
 
 def choose_features(
-    table: Table, *, features: str | None, encode: str | None, exclude: str | None, sensitive: Sequence[str]
+    table: FileTable, *, features: str | None, encode: str | None, exclude: str | None, sensitive: Sequence[str]
 ) -> Choice:
     """Choose the features: those asked for, or every numeric column that is not sensitive, constant or an id.
 
     Parameters
     ----------
-    table : Table
+    table : FileTable
     features, encode, exclude : str or None
         Lists of columns as typed; ``encode`` may be "all".
     sensitive : sequence of str
@@ -113,7 +113,9 @@ def choose_features(
     return chosen
 
 
-def read_groups(table: Table, sensitive: Sequence[str], grouping: Grouping) -> tuple[polars.DataFrame, tuple[str, ...]]:
+def read_groups(
+    table: FileTable, sensitive: Sequence[str], grouping: Grouping
+) -> tuple[polars.DataFrame, tuple[str, ...]]:
     """Give the sensitive columns (null: missing) and what is worth knowing about them."""
     table.check_columns(sensitive, "--sensitive")
     bins = grouping.bins or {}
@@ -168,7 +170,7 @@ def _doubts_about(column: polars.Series, n_rows: int) -> list[str]:
     return []
 
 
-def read_weights(table: Table, name: str | None) -> AnyArray | None:
+def read_weights(table: FileTable, name: str | None) -> AnyArray | None:
     """Give the column of weights (NaN: missing), or nothing."""
     if name is None:
         return None
@@ -195,12 +197,12 @@ def rows_without_group(groups: polars.DataFrame, grouping: Grouping) -> AnyArray
     return missing
 
 
-def prepare(table: Table, choice: Choice, no_group: AnyArray, *, missing: str, standardize: bool) -> Prepared:
+def prepare(table: FileTable, choice: Choice, no_group: AnyArray, *, missing: str, standardize: bool) -> Prepared:
     """Turn the chosen columns into numbers.
 
     Parameters
     ----------
-    table : Table
+    table : FileTable
     choice : Choice
     no_group : ndarray of shape (n_rows,), bool
         Rows that lack a group they need.
@@ -258,7 +260,7 @@ def prepare(table: Table, choice: Choice, no_group: AnyArray, *, missing: str, s
     return Prepared(X, names, means, stds, used, tuple(remarks), bool(np.isnan(X).any()))
 
 
-def _as_asked(table: Table, asked: Sequence[str], coded: Sequence[str], sensitive: Sequence[str]) -> Choice:
+def _as_asked(table: FileTable, asked: Sequence[str], coded: Sequence[str], sensitive: Sequence[str]) -> Choice:
     numeric, remarks = [], []
     for name in asked:
         if name in sensitive:
@@ -279,7 +281,7 @@ def _as_asked(table: Table, asked: Sequence[str], coded: Sequence[str], sensitiv
     return Choice(tuple(numeric), tuple(coded), {}, tuple(remarks))
 
 
-def _automatic(table: Table, coded: Sequence[str], sensitive: Sequence[str], left_out: Sequence[str]) -> Choice:
+def _automatic(table: FileTable, coded: Sequence[str], sensitive: Sequence[str], left_out: Sequence[str]) -> Choice:
     numeric: list[str] = []
     ignored: dict[str, str] = {}
     for name in table.column_names:
@@ -306,7 +308,9 @@ def _automatic(table: Table, coded: Sequence[str], sensitive: Sequence[str], lef
     return Choice(tuple(numeric), tuple(coded), ignored, tuple(remarks))
 
 
-def _text_columns(table: Table, sensitive: Sequence[str], left_out: Sequence[str], asked: Sequence[str]) -> list[str]:
+def _text_columns(
+    table: FileTable, sensitive: Sequence[str], left_out: Sequence[str], asked: Sequence[str]
+) -> list[str]:
     return [
         name
         for name in (asked or table.column_names)
@@ -391,7 +395,7 @@ def _kind(column: polars.Series) -> str:
 
 
 def _rows_to_use(
-    table: Table, gaps: dict[str, AnyArray], no_group: AnyArray, missing: str
+    table: FileTable, gaps: dict[str, AnyArray], no_group: AnyArray, missing: str
 ) -> tuple[AnyArray, list[str]]:
     n_rows = table.frame.height
     has_gap = np.zeros(n_rows, dtype=bool)
@@ -442,7 +446,7 @@ def _where(gaps: dict[str, AnyArray], no_group: AnyArray) -> str:
     return ", ".join(listed)
 
 
-def _no_feature(table: Table, ignored: dict[str, str]) -> str:
+def _no_feature(table: FileTable, ignored: dict[str, str]) -> str:
     why = ", ".join(f"{shown(name)} is {reason}" for name, reason in list(ignored.items())[:6])
     text = [name for name, reason in ignored.items() if reason == "text"]
     way_out = f"Add --encode {text[0]} to use text." if text else "Name columns with --features."

@@ -21,7 +21,7 @@ from .objectives import WORDS, find_estimator
 from .people import People, load_people, remarks_on, tell_people, typed_command
 from .predicting import recipe_of
 from .requests import Method, Source, Streaming, Wanted
-from .screen import note, say, told_warnings
+from .screen import note, say, warnings_as_notes
 from .streaming import is_streamed, run_streamed
 from .summary import audits_as_json, print_json, show_audits
 from .tables import check_writable, tell_formulas, write_table
@@ -92,7 +92,7 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
 
 def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wanted: Wanted, stages: Stages) -> Fitted:
     X, weighted = people.prepared.X, {} if people.weights is None else {"sample_weight": people.weights}
-    with told_warnings(), stages.stage("fit", "Clustering") as stage:
+    with warnings_as_notes(), stages.stage("fit", "Clustering") as stage:
         model = estimator(**parameters, **people.prepared.options, verbose=stage.follow)
         model.fit(X, sensitive_features=people.groups, **weighted)
         model.set_params(verbose=0)

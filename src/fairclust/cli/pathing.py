@@ -19,7 +19,7 @@ from .files import check_output
 from .objectives import find_estimator
 from .people import People, load_people, remarks_on, tell_people, typed_command
 from .requests import Method, Source, Wanted, parse_weights
-from .screen import note, say, show_table, told_warnings
+from .screen import note, say, show_table, warnings_as_notes
 from .summary import print_json
 from .tables import check_writable, write_table
 from .timing import Stage, Stages, peak_memory_mb
@@ -56,7 +56,7 @@ def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None
     model = estimator(**(parameters | {"fairness_weight": "auto"}))
     n_weights = _GRID if given is None else len(given)
     with (
-        told_warnings(),
+        warnings_as_notes(),
         stages.stage("fit", "Clustering at many weights", total=n_weights) as stage,
         contextlib.redirect_stdout(Steps(stage)),
     ):

@@ -25,7 +25,7 @@ from .columns import (
 from .requests import MISSING_POLICIES, Source
 from .screen import note
 from .summary import listed
-from .tables import Table, read_table
+from .tables import FileTable, read_table
 from .timing import Stages
 
 
@@ -33,7 +33,7 @@ from .timing import Stages
 class People:
     """The rows of a file, ready to be clustered."""
 
-    table: Table
+    table: FileTable
     choice: Choice
     prepared: Prepared
     groups: dict[str, AnyArray]

@@ -25,9 +25,9 @@ from ..metrics import Composition
 from .columns import Choice, Prepared, as_numbers, group_arrays, read_groups, without_markers
 from .files import check_output
 from .requests import MISSING_POLICIES, Grouping, Prediction
-from .screen import note, say, told_warnings
+from .screen import note, say, warnings_as_notes
 from .summary import audits_as_json, print_json, show_audits
-from .tables import Table, check_writable, read_table, tell_formulas, write_table
+from .tables import FileTable, check_writable, read_table, tell_formulas, write_table
 from .timing import Stages
 
 _NOTE = "table"  # under which name a model file keeps the recipe
@@ -67,7 +67,7 @@ class Recipe:
         """Give it as plain values, for a model file."""
         return {_NOTE: asdict(self)}
 
-    def features(self, table: Table, missing: str) -> tuple[FloatArray, AnyArray]:
+    def features(self, table: FileTable, missing: str) -> tuple[FloatArray, AnyArray]:
         """Numbers of the rows that can be used, and which rows these are."""
         table.check_columns([*self.numeric, *self.categories], "of the model")
         columns = []
@@ -92,7 +92,7 @@ class Recipe:
     def _filled(self, column: polars.Series, missing: str) -> polars.Series:
         return column.fill_null(self.fill[column.name]) if missing == "impute" and column.null_count() else column
 
-    def _used(self, table: Table, columns: Sequence[polars.Series], missing: str) -> AnyArray:
+    def _used(self, table: FileTable, columns: Sequence[polars.Series], missing: str) -> AnyArray:
         gaps = {c.name: int(c.null_count()) for c in columns if c.null_count()}
         n_rows = table.frame.height
         if not gaps:
@@ -122,7 +122,7 @@ class Recipe:
 
 
 def recipe_of(
-    table: Table, choice: Choice, prepared: Prepared, sensitive: Sequence[str], grouping: Grouping, *,
+    table: FileTable, choice: Choice, prepared: Prepared, sensitive: Sequence[str], grouping: Grouping, *,
     missing: str, standardize: bool,
 ) -> Recipe:  # fmt: skip
     """What a fit did with the columns of its table."""
@@ -169,7 +169,7 @@ def run_predict(asked: Prediction) -> None:
         if hasattr(model, "feature_names_in_"):
             X = polars.DataFrame(X, schema=model.feature_names_in_.tolist())
         groups = _groups(table, recipe, used) if asked.groups and recipe.sensitive else None
-    with stages.stage("label", "Labelling"), told_warnings():
+    with stages.stage("label", "Labelling"), warnings_as_notes():
         together = asked.batch and groups is not None
         labels = model.predict_batch(X, groups) if together else model.predict(X, groups)
     report = None if groups is None else _audit(model, labels, model.attributes_.encode(groups), asked.suppress_below)
@@ -219,7 +219,7 @@ def open_model(path: Path) -> tuple[Any, Recipe]:
     )
 
 
-def _groups(table: Table, recipe: Recipe, used: AnyArray) -> dict[str, AnyArray]:
+def _groups(table: FileTable, recipe: Recipe, used: AnyArray) -> dict[str, AnyArray]:
     absent = [name for name in recipe.sensitive if name not in table.column_names]
     if absent:
         raise InvalidInputError(
@@ -262,7 +262,7 @@ def _audit(model: Any, labels: IntArray, cells: Cells, suppress_below: float | N
 
 def _summary(
     asked: Prediction,
-    table: Table,
+    table: FileTable,
     used: AnyArray,
     labels: IntArray,
     n_clusters: int,

@@ -104,7 +104,7 @@ def percent(share: float) -> str:
 
 
 @contextmanager
-def told_warnings(*, silent: bool = False) -> Iterator[None]:
+def warnings_as_notes(*, silent: bool = False) -> Iterator[None]:
     """Turn the library's warnings into notes (``silent``: drop them); a file name and line help nobody here."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairclustWarning)

@@ -26,9 +26,9 @@ from .columns import Choice, choose_features, names_in
 from .objectives import WORDS, find_estimator
 from .predicting import Recipe
 from .requests import Method, Source, Streaming, Wanted
-from .screen import note, say, told_warnings
+from .screen import note, say, warnings_as_notes
 from .summary import audits_as_json, listed, print_json, show_audits
-from .tables import Table, is_parquet
+from .tables import FileTable, is_parquet
 from .timing import Stages, peak_memory_mb
 
 _HEAD = 100_000  # rows that the choice of features looks at
@@ -88,7 +88,7 @@ def run_streamed(source: Source, method: Method, wanted: Wanted, how: Streaming)
         note(f"Features: {listed(choice.numeric)}.")
     kind = ParquetBlocks if how.dask is None else DaskParquet
     place = wanted.out.absolute().parent if wanted.out is not None else Path(tempfile.gettempdir())
-    with _client(how.dask), scratch_directory(place) as scratch, told_warnings():
+    with _client(how.dask), scratch_directory(place) as scratch, warnings_as_notes():
         blocks, recipe = _standardised(kind, source, choice, sensitive, scratch, stages, method)
         with stages.stage("fit", "Clustering") as stage:
             model = find_estimator(method.objective)(**parameters, verbose=stage.follow)
@@ -132,9 +132,9 @@ def _check(source: Source, method: Method, wanted: Wanted) -> None:
         raise InvalidInputError(f"--out {wanted.out}: rows that are read block by block are written as .parquet only.")
 
 
-def _head(file: Path) -> Table:
+def _head(file: Path) -> FileTable:
     try:
-        return Table(file, polars.read_parquet(file, n_rows=_HEAD, glob=False), None)
+        return FileTable(file, polars.read_parquet(file, n_rows=_HEAD, glob=False), None)
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
         first = (str(error).strip().splitlines() or [""])[0]
         raise InvalidInputError(f"{file} is damaged or is not a Parquet file ({first}).") from error

@@ -58,7 +58,7 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """The rows of a file, and how they were written (None: Parquet)."""
 
     path: Path
@@ -88,7 +88,7 @@ class Table:
 
 def read_table(
     path: Path, *, delimiter: str | None = None, encoding: str | None = None, decimal: str | None = None
-) -> Table:
+) -> FileTable:
     """Read a CSV, TSV or Parquet file.
 
     Parameters
@@ -100,7 +100,7 @@ def read_table(
 
     Returns
     -------
-    table : Table
+    table : FileTable
     """
     head = _head_of(path)
     try:
@@ -118,7 +118,7 @@ def read_table(
         raise InvalidInputError(f"{path.name} could not be read as a table: {why}") from error
     if not frame.width or not frame.height:
         raise InvalidInputError(f"{path.name} has {frame.height} rows below its header. Give a file with data.")
-    return Table(path, frame, dialect)
+    return FileTable(path, frame, dialect)
 
 
 def write_table(frame: polars.DataFrame, path: Path, like: Dialect | None, *, safe: bool = False) -> None:

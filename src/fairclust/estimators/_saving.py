@@ -111,9 +111,11 @@ def load(path: str | PathLike[str]) -> Any:
 
 def restored(stored: StoredModel, path: Path) -> Any:
     """Make the estimator that a file holds."""
-    kind = kinds().get(stored.kind)
+    kind = savable_estimators().get(stored.kind)
     if kind is None:
-        raise InvalidInputError(f"{path.name} holds a {stored.kind[:40]!r}. Known are {', '.join(sorted(kinds()))}.")
+        raise InvalidInputError(
+            f"{path.name} holds a {stored.kind[:40]!r}. Known are {', '.join(sorted(savable_estimators()))}."
+        )
     known = inspect.signature(kind).parameters
     strange = [name for name in stored.parameters if name not in known]
     strange += [name for name in stored.fitted if hasattr(kind, name) or not name.isidentifier() or name[:2] == "__"]
@@ -129,7 +131,7 @@ def restored(stored: StoredModel, path: Path) -> Any:
     return model
 
 
-def kinds() -> dict[str, type[Any]]:
+def savable_estimators() -> dict[str, type[Any]]:
     """The estimators that a file may hold."""
     found, waiting = {}, [Savable]
     while waiting:
@@ -142,7 +144,7 @@ def kinds() -> dict[str, type[Any]]:
 
 
 def _kind_of(model: Any) -> str:
-    known = kinds()
+    known = savable_estimators()
     for kind in type(model).__mro__:
         if known.get(kind.__name__) is kind:
             return kind.__name__

@@ -133,9 +133,9 @@ def error_in_shares(report: AuditReport, goal: float | None) -> str:
     error = report.max_fairness_error if goal is None else goal
     if not 0 < error < 10:
         return ""
-    described = describe_error(error, dict(zip(short_names(table_.group_names.tolist()), table_.target, strict=True)))
+    meaning = describe_error(error, dict(zip(short_names(table_.group_names.tolist()), table_.target, strict=True)))
     what = "The error of the worst cluster," if goal is None else "A fairness error of"
-    named = sorted(zip(described.target, described.sentences(), strict=True), key=lambda one: -one[0])[:_MOST_PARTS]
+    named = sorted(zip(meaning.target, meaning.sentences(), strict=True), key=lambda one: -one[0])[:_MOST_PARTS]
     smallest = int(np.argmin(table_.sizes))
     person = (
         ""

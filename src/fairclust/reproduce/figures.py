@@ -91,7 +91,7 @@ def _panel(
     store: Store, figure: str, source: Source, setting: dict[str, Any], compute: Callable[..., dict[str, Any]]
 ) -> Drawn:
     settings = {"figure": figure, "data": source.name, "identity": source.identity} | setting
-    told = " ".join(str(setting[name]) for name in ("objective",) if name in setting)
+    objective = setting.get("objective", "")
 
     def timed() -> dict[str, Any]:
         began = time.perf_counter()
@@ -100,7 +100,7 @@ def _panel(
             return compute(source, **setting) | {"seconds": time.perf_counter() - began}
 
     try:
-        result = store.get(f"figure {figure} {source.name} {told}".strip(), settings, timed)
+        result = store.get(f"figure {figure} {source.name} {objective}".strip(), settings, timed)
     except DataUnavailableError as reason:
         result = {"missing": str(reason)}
     return result | {"data": source.title} | setting

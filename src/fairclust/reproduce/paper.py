@@ -46,7 +46,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table of results."""
 
     number: int
@@ -59,7 +59,7 @@ class Table:
 CENSUS_ROWS = 2_458_285  # of the full table, as the paper counts them
 
 TABLES = {
-    "table1": Table(
+    "table1": PaperTable(
         1,
         "kmedian",
         "Fair K-median",
@@ -72,7 +72,7 @@ TABLES = {
             Row("census", 500_000, Figure(1754109.46, 0.02, 0.78), Figure(2385997.92, 0.41, 0.38)),
         ),
     ),
-    "table2": Table(
+    "table2": PaperTable(
         2,
         "kmeans",
         "Fair K-means",
@@ -85,7 +85,7 @@ TABLES = {
             Row("census", 500_000, Figure(1018996.53, 0.02, 0.78), Figure(1355457.02, 0.07, 0.77)),
         ),
     ),
-    "table3": Table(
+    "table3": PaperTable(
         3,
         "ncut",
         "Fair Ncut",

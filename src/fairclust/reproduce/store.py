@@ -118,6 +118,6 @@ def _slug(name: str) -> str:
 
 def _line(name: str, result: dict[str, Any]) -> str:
     if "objective" in result and "fairness_error" in result:
-        told = f"{result['objective']:.6g} at Σ KL {result['fairness_error']:.4f}"
-        return f"{name}: {told}, {result.get('seconds', 0.0):.1f} s"
+        scores = f"{result['objective']:.6g} at Σ KL {result['fairness_error']:.4f}"
+        return f"{name}: {scores}, {result.get('seconds', 0.0):.1f} s"
     return name

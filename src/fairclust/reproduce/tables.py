@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DataUnavailableError
 from . import methods
 from .data import Source, sources
-from .paper import CENSUS_ROWS, TABLES, Figure, Row, Table
+from .paper import CENSUS_ROWS, TABLES, Figure, PaperTable, Row
 from .store import Store
 from .writing import in_rows, number
 
@@ -159,7 +159,7 @@ def search(fit: Callable[[float], Result], level: float, first: float, tries: in
 class Runner:
     """Fills a table's lines from a store."""
 
-    def __init__(self, table: Table, store: Store, n_seeds: int) -> None:
+    def __init__(self, table: PaperTable, store: Store, n_seeds: int) -> None:
         self.table, self.store, self.n_seeds = table, store, n_seeds
         self.objective = table.objective
 
@@ -335,7 +335,7 @@ def run_table(name: str, store: Store, data_dir: Path | None, *, quick: bool, n_
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
-def note(line: Line, table: Table) -> str:
+def note(line: Line, table: PaperTable) -> str:
     """Say what a reader must know about a row: what the data are, where and why figures differ. From results only."""
     said = [line.source.remark] if line.source.remark else []
     if line.missing:
@@ -350,7 +350,7 @@ def note(line: Line, table: Table) -> str:
     return "; ".join(said)
 
 
-def _against_paper(line: Line, table: Table) -> list[str]:
+def _against_paper(line: Line, table: PaperTable) -> list[str]:
     said = []
     ours, printed = line.best, line.printed
     if ours["fairness_error"] > line.row.level:
@@ -398,7 +398,7 @@ def _algorithm_here(line: Line) -> str:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def markdown(lines: list[Line], table: Table) -> str:
+def markdown(lines: list[Line], table: PaperTable) -> str:
     """Write a table for people."""
     head = [
         "data", "λ", "paper", "paper's algorithm, here", "**ours**", "seeds", "s",
@@ -430,7 +430,7 @@ Objective @ Σ KL (balance). Ours and the rivals' are the lowest objectives foun
 """
 
 
-def _cells(line: Line, table: Table, mark: str) -> list[str]:
+def _cells(line: Line, table: PaperTable, mark: str) -> list[str]:
     printed = line.printed_rival
     paper = [_figure(line.printed), _figure(printed) if printed else "N/A"] if line.is_papers_data else ["–", "–"]
     if line.missing:
@@ -480,7 +480,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def rows_for_csv(lines: list[Line], table: Table) -> list[dict[str, Any]]:
+def rows_for_csv(lines: list[Line], table: PaperTable) -> list[dict[str, Any]]:
     """Write a table for programs: one row per figure."""
     rows = []
     for line in lines:

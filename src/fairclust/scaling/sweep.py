@@ -372,9 +372,9 @@ class StreamedSweep:
         """Count argmin(a + price) by cell, and sum the rows by label; near-ties are split at a scale."""
         return self._assign(HardJob(self.costs, by_cell(price), split))
 
-    def candidates(self, labels: RuledLabels, kinds: IntArray, count: int) -> Candidates:
+    def candidates(self, labels: RuledLabels, move_kinds: IntArray, count: int) -> Candidates:
         """Rows whose moves cost least; a pass."""
-        parts = self.ask(moves_of, MovesJob(labels.job, kinds, count))
+        parts = self.ask(moves_of, MovesJob(labels.job, move_kinds, count))
         found = np.concatenate([np.concatenate(part) for part in parts])
         order = np.lexsort((found[:, 1], found[:, 2], found[:, 0]))
         found = found[order]

@@ -18,10 +18,11 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._core import kernels
+from .._core.tiles import TILE
 from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._objectives.coded import CodedKMeansObjective
 from .._people.columns import Columns, factorize, find_missing
-from .._sweep.layout import TILE, Layout, build_layout, every_nth_of_each
+from .._sweep.layout import Layout, build_layout, every_nth_of_each
 from .._table.coded import CodedRows, unpacked
 from .._table.features import FeatureOptions, read_table
 from .._table.summaries import ColumnSummary, summarize
@@ -706,7 +707,7 @@ class MovesJob:
     """Rows that could make some moves (cell, from, to), up to ``count`` of each kind."""
 
     labels: HardJob
-    kinds: IntArray
+    move_kinds: IntArray
     count: int
 
 
@@ -715,7 +716,7 @@ def moves_of(block: Block, table: BlockCells, job: MovesJob) -> list[FloatArray]
     found = [np.empty((0, 4))]
     for rows in _panels(block, table, job.labels.costs):
         labels, _ = rows.assign(job.labels)
-        for i, (cell, source, destination) in enumerate(job.kinds.tolist()):
+        for i, (cell, source, destination) in enumerate(job.move_kinds.tolist()):
             own = np.flatnonzero((labels == source) & (rows.layout.cells == cell))
             costs = rows.row_costs(rows.X[rows.layout.order[own]])
             extra = costs[:, destination] - costs[:, source]

@@ -33,7 +33,7 @@ FOLDER = Path(__file__).parent / "methods"
 PEERS = "FAIRCLUST_PEERS"
 """Environment variable: Pythons that have the packages of peers, separated as in PATH."""
 
-_TOLD = ("assignment_gap_", "n_sweeps_", "fairness_weight_", "n_iter_", "max_violation_")
+_OWN_FIGURES = ("assignment_gap_", "n_sweeps_", "fairness_weight_", "n_iter_", "max_violation_")
 _HOURS = 3600  # seconds that a peer in another Python may take
 
 _WORKER = """
@@ -130,17 +130,17 @@ class Method:
             began = time.process_time()
             found = run(X, groups, n_clusters, goal, seed)
             seconds = time.process_time() - began
-        told = {name.rstrip("_"): float(getattr(found, name)) for name in _TOLD if hasattr(found, name)}
-        return Answer(np.asarray(getattr(found, "labels_", found)), seconds, told)
+        figures = {name.rstrip("_"): float(getattr(found, name)) for name in _OWN_FIGURES if hasattr(found, name)}
+        return Answer(np.asarray(getattr(found, "labels_", found)), seconds, figures)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Labels, processor seconds, and what the method told of itself."""
+    """Labels, processor seconds, and figures that the method gives of itself."""
 
     labels: IntArray
     seconds: float
-    told: dict[str, float]
+    own_figures: dict[str, float]
 
 
 def methods(folder: Path = FOLDER) -> list[Method]:

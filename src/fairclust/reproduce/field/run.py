@@ -195,7 +195,7 @@ def _result(case: Case, method: Method, store: Store, loaded: _Loaded) -> Result
         except FairclustError as error:
             return {"skipped": f"{method.title} stopped: {error}"}
         scores = score(rows.X, rows.groups, case.n_clusters, case.goal, answer.labels)
-        return scores | {"seconds": answer.seconds} | answer.told
+        return scores | {"seconds": answer.seconds} | answer.own_figures
 
     try:
         return store.get(label, settings, compute)

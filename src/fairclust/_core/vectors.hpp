@@ -1,0 +1,43 @@
+// Vectors of the instruction set that a file is compiled for, for the inner loops: what they share. No standard-library
+// template may be used here, and all names are the file's own: code compiled for AVX-512 must not be the copy that the
+// linker keeps for everybody.
+#pragma once
+
+#include <cstdint>
+
+#include <string.h>
+
+#define FC_CAT2(a, b) a##b
+#define FC_CAT(a, b) FC_CAT2(a, b)
+#define FC_TEXT2(a) #a
+#define FC_TEXT(a) FC_TEXT2(a)
+
+#if defined(__AVX512F__)
+#define FC_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define FC_VECTOR_BYTES 32
+#else
+#define FC_VECTOR_BYTES 16
+#endif
+
+namespace fairclust {
+namespace {
+
+typedef float vfloat __attribute__((vector_size(FC_VECTOR_BYTES)));
+typedef double vdouble __attribute__((vector_size(FC_VECTOR_BYTES)));
+
+template <class T> struct Simd;
+template <> struct Simd<float> { typedef vfloat vec; };
+template <> struct Simd<double> { typedef vdouble vec; };
+
+template <class T> constexpr int lanes() { return FC_VECTOR_BYTES / (int)sizeof(T); }
+
+template <class T> inline typename Simd<T>::vec load(const T* p) {
+    typename Simd<T>::vec v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+template <class T> inline void store(T* p, typename Simd<T>::vec v) { memcpy(p, &v, sizeof(v)); }
+
+}  // namespace
+}  // namespace fairclust
