@@ -65,6 +65,18 @@ def test_every_kernel_accepts_its_valid_call(each):
 
 
 @compiled
+def test_every_kernel_is_called_here():
+    offered = {name for name in dir(kernels) if not name.startswith("_") and callable(getattr(kernels, name))}
+    assert {call.name for call in _calls()} == offered
+
+
+@compiled
+def test_empty_arrays_with_an_endless_axis_are_refused():
+    with pytest.raises(MemoryError):
+        kernels.response(np.zeros((0, 1, 1)), np.zeros((1, 0, 2**32)))
+
+
+@compiled
 @pytest.mark.parametrize(("number", "name", "place", "value"), list(_wrong_contents()))
 def test_an_index_out_of_range_is_refused_by_name(number, name, place, value):
     call = _calls()[number]

@@ -209,9 +209,6 @@ def check(fit: Fit, model: Any) -> None:
 
 def _check_energy(fit: Fit, model: Any) -> None:
     history = np.asarray(model.energy_history_)
-    is_goal = "fairness_weight" not in fit.goal
-    if is_goal and not model.fairness_goal_met_:
-        return  # infinite, where no labels that meet the goal were found
     _must(np.isfinite(history).all() and np.isfinite(model.energy_), "energy is not finite")
     _must(len(history) == model.n_iter_, f"{len(history)} energies of {model.n_iter_} iterations")
     if len(history) > 1:

@@ -132,6 +132,11 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
                                      "parent": np.zeros(n, dtype=np.int32)}),
         Call("contract", {name: graph[name] for name in ("indptr", "indices", "data")}
              | {"parent": parent, "n_parents": (n - 1) // 2 + 1}),
+        Call("laplacian", {"pairs": rng.gamma(1.0, size=(J, K, K)), "masses": rng.gamma(9.0, size=(J, K)),
+                           "sampled": rng.gamma(9.0, size=J), "faint": 1e-3}),
+        Call("response", {"laplacians": rng.normal(size=(J, K, K)), "through": rng.normal(size=(K, J, 2))}),
+        Call("error_mixes", {"theta": rng.normal(size=(K, J)), "center": rng.dirichlet(np.ones(J), K), "limit": 0.01,
+                             "softness": 0.1, "flat": 1e-9}),
     ]  # fmt: skip
 
 
@@ -155,6 +160,15 @@ def _spread(values: list[Any]) -> Callable[[np.ndarray, np.random.Generator], np
 def _longer(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     axis = int(rng.integers(0, array.ndim))
     return np.ascontiguousarray(np.repeat(array, 2, axis=axis))
+
+
+def _vast(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Nothing in it, and an axis longer than any memory: sizes of tables made from it do not fit a number."""
+    shape = list(array.shape)
+    if array.ndim > 1:
+        none, vast = rng.permutation(array.ndim)[:2]
+        shape[none], shape[vast] = 0, 2**40
+    return np.zeros(shape, dtype=array.dtype)
 
 
 def _shorter(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -186,6 +200,7 @@ SPOILERS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     "longer": _longer,
     "shorter": _shorter,
     "empty": lambda array, rng: np.zeros((0,) * array.ndim, dtype=array.dtype),
+    "empty, but vast": _vast,
     "another dtype": lambda array, rng: array.astype(
         rng.choice([np.int32, np.int64, np.float32, np.float64, np.int8, np.uint16])
     ),

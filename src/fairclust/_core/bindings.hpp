@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,11 +45,17 @@ void define_medoids(nb::module_& m);
 void define_graph(nb::module_& m);
 void define_small(nb::module_& m);
 
+// The product of sizes of a table, which empty arrays can name without having it. Raises MemoryError in Python.
+inline size_t table_size(std::initializer_list<size_t> shape) {
+    size_t size = 1;
+    for (size_t n : shape)
+        if (__builtin_mul_overflow(size, n, &size)) throw std::bad_alloc();
+    return std::max<size_t>(size, 1);
+}
+
 // A table of zeros that Python will own.
 inline Table new_table(std::initializer_list<size_t> shape) {
-    size_t size = 1;
-    for (size_t n : shape) size *= n;
-    auto* data = new double[std::max<size_t>(size, 1)]();
+    auto* data = new double[table_size(shape)]();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
     return Table(data, shape, owner);
 }
@@ -197,7 +204,8 @@ template <class T> struct Scratch {  // a buffer per worker, on cache lines of i
 struct Parts {
     int64_t n_chunks, width;
     std::vector<double> data;
-    Parts(int64_t n_chunks_, int64_t width_) : n_chunks(n_chunks_), width(width_), data(n_chunks_ * width_, 0.0) {}
+    Parts(int64_t n_chunks_, int64_t width_)
+        : n_chunks(n_chunks_), width(width_), data(table_size({size_t(n_chunks_), size_t(width_)}), 0.0) {}
     Parts(const Plan& plan, int64_t width_) : Parts(plan.n_chunks(), width_) {}
     double* of(int64_t chunk) { return data.data() + chunk * width; }
     void add_to(double* out, int64_t chunk, int64_t first, int64_t count) const {
