@@ -249,3 +249,47 @@ def test_every_public_name_has_a_docstring():
             is_public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
             if is_public and not any(ast.unparse(mark).endswith("overload") for mark in node.decorator_list):
                 assert ast.get_docstring(node), f"{path.name}: {node.name}"
+
+
+def is_numeric(node):
+    """Whether an expression is made of numbers alone: 1 << 16, (0.3, 3.0), {"age": 0}."""
+    if isinstance(node, ast.Dict):
+        return bool(node.values) and all(map(is_numeric, node.values))
+    if isinstance(node, ast.Tuple | ast.List):
+        return bool(node.elts) and all(map(is_numeric, node.elts))
+    if isinstance(node, ast.BinOp):
+        return is_numeric(node.left) and is_numeric(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return is_numeric(node.operand)
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def bare_numbers(path):
+    """Numeric constants of a module without a word beside, above or (as a docstring) below them."""
+    text = path.read_text(encoding="utf-8")
+    lines, body = text.splitlines(), ast.parse(text).body
+    for node, below in zip(body, [*body[1:], None], strict=True):
+        is_constant = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        if not is_constant or not is_numeric(node.value):
+            continue
+        beside = "#" in lines[node.lineno - 1] or "#" in lines[node.end_lineno - 1]
+        above = node.lineno > 1 and lines[node.lineno - 2].startswith("#")
+        documented = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        if not beside and not above and not documented:
+            yield f"line {node.lineno}: {lines[node.lineno - 1]}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_number_says_why(path):
+    assert not list(bare_numbers(path))
+
+
+CONSTANT = re.compile(r"\s*(static )?constexpr [\w:<> ]+ k\w+ = [-\d.]")
+
+
+def test_every_number_of_the_kernels_says_why():
+    for path in [*(PACKAGE / "_core").glob("*.cpp"), *(PACKAGE / "_core").glob("*.hpp")]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for above, line in zip(["", *lines], lines, strict=False):
+            if CONSTANT.match(line):
+                assert "//" in line or above.lstrip().startswith("//"), f"{path.name}: {line}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 METRICS = ("squared", "euclidean", "manhattan")
 OPSET = 19  # the first whose Equal compares text
 _ROWS = "n_samples"
-_REFUSED = -1
+_REFUSED = -1  # the label of rows that the rule does not cover
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from cases import SOLVER_NAMES, people
 from fairclust import FairKMedian, datasets, metrics
 from fairclust._fit.asks import WeightAsk
 from fairclust._fit.loop import fit_once
-from fairclust._fit.records import Settings, Start
+from fairclust._fit.records import Start
+from fairclust._fit.settings import Settings
 from fairclust._objectives import KMedianObjective, kmedian
 from fairclust._solvers import Solution
 from fairclust._sweep.question import State

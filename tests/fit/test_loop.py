@@ -13,9 +13,10 @@ from fairclust import FairKMeans
 from fairclust._fairness.term import one_attribute
 from fairclust._fit import coarse as coarse_to_fine
 from fairclust._fit.coarse import fit_coarse_to_fine
-from fairclust._fit.loop import fit_once
+from fairclust._fit.loop import ASSIGNMENTS, fit_once
 from fairclust._fit.problem import Problem
-from fairclust._fit.records import Settings, Start, StopReason
+from fairclust._fit.records import Start, StopReason
+from fairclust._fit.settings import Settings
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Bound, Dual, Solution
 from fairclust._sweep.layout import build_layout
@@ -174,7 +175,7 @@ def test_many_rows_are_fitted_on_a_sample_first_and_end_as_low(monkeypatch):
 def test_soft_assignments_lower_the_relaxed_energy(solver):
     data = people(200, n_clusters=3)
     objective, sweep, fairness = parts_of(data)
-    result = fit(data, solver, settings=Settings(assignments="soft"))
+    result = fit(data, solver, settings=Settings(assignments=ASSIGNMENTS["soft"]))
     assert (np.diff(result.energy_history) < 0).all()
     # The energy handed out is that of the soft assignments at their own means.
     objective.fill(sweep, result.parameters)

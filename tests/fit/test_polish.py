@@ -12,7 +12,8 @@ from fairclust._fairness.term import one_attribute
 from fairclust._fit.loop import fit_once
 from fairclust._fit.polish import PenaltyMoves, polish
 from fairclust._fit.problem import Problem
-from fairclust._fit.records import Settings, Start
+from fairclust._fit.records import Start
+from fairclust._fit.settings import Settings
 from fairclust._objectives import KMeansObjective
 from fairclust._solvers import Dual
 from fairclust._sweep.layout import build_layout

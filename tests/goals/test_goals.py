@@ -12,7 +12,8 @@ from fairclust import FairKMeans, datasets
 from fairclust._fairness.term import one_attribute
 from fairclust._fit.aims import CostAim, GoalAim
 from fairclust._fit.problem import Problem
-from fairclust._fit.records import Settings, Start
+from fairclust._fit.records import Start
+from fairclust._fit.settings import Settings
 from fairclust._goals.counts import move_to_counts, proportional_counts
 from fairclust._goals.goals import Bounds, MaxFairnessError, MinBalance
 from fairclust._objectives import KMeansObjective

@@ -26,7 +26,7 @@ from .hidden import HIDDEN, Hidden
 __all__ = ["AuditReport", "AuditReports", "audit", "audit_each"]
 
 _NOTION = "Fairness here means proportional representation: each group's share of every cluster, and nothing more."
-_LONGEST_NAME = 40
+_LONGEST_NAME = 40  # characters of a name in a table: eight groups still fit on a screen
 _MOST_NAMED = 5  # clusters or groups in one sentence
 _AT_TARGET = 1e-9  # shares this close differ by rounding only
 

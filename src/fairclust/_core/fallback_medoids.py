@@ -11,12 +11,12 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 
-_MANHATTAN = 2
-_NEAREST = 8
-_BRUTE = 128
-_BATCH = 16
+_MANHATTAN = 2  # as the compiled kernels number metrics
+_NEAREST = 8  # points nearest the geometric median that are tried: as kNearest
+_BRUTE = 128  # points of a cluster up to which all pairs are looked at: as kBrute
+_BATCH = 16  # candidates that are compared with all points at a time: as kBatch
 _NUMBERS = 1 << 20  # held at a time by a block of differences
-_MEDIAN_STEPS = 40
+_MEDIAN_STEPS = 40  # of Weiszfeld: a start for the search only; as kMedianSteps
 
 
 class _Plan(Protocol):

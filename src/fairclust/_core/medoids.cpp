@@ -24,10 +24,10 @@ constexpr int64_t kBrute = 128;           // clusters of fewer points are search
 constexpr int64_t kLeaf = 4, kBigLeaf = 16;  // least points of the smallest cells, of small and of big clusters
 constexpr int64_t kNearest = 8;           // points nearest the geometric median that are tried
 constexpr int64_t kSample = 2048;         // points, or cells, that the geometric median is computed from
-constexpr int kMedianSteps = 40;
+constexpr int kMedianSteps = 40;          // of Weiszfeld: a start for the search only
 constexpr int64_t kBatch = 16;            // candidates that are compared with all points at a time
-constexpr int64_t kTilesPerPiece = 64;
-constexpr int64_t kCandidatesPerPiece = 256;
+constexpr int64_t kTilesPerPiece = 64;    // work that a thread takes at a time: 4096 points
+constexpr int64_t kCandidatesPerPiece = 256;  // the same, of candidates against cells
 constexpr int64_t kMostMoments = 64;      // features up to which cells know their second moments
 
 // Runs pieces on this thread, or on the pool.

@@ -153,7 +153,7 @@ static void coded_costs(In<int32_t, 1> rows, In<T, 2> X, In<C, 2> codes, In<int6
     require_shape("tables", tables, {features.n_codes(), K});
     require_shape("costs", costs, {n, K});
     require_apart("costs", costs, "rows", rows);
-    constexpr int64_t kRows = 1024;
+    constexpr int64_t kRows = 1024;  // that a thread takes at a time
     run((n + kRows - 1) / kRows, n_threads, [&](int64_t part, int) {
         for (int64_t i = part * kRows; i < std::min(n, (part + 1) * kRows); ++i) {
             double* out = costs.data() + i * K;

@@ -80,7 +80,7 @@ class WeightAim(Aim):
     def resolved(self, problem: Problem, parameters: FloatArray) -> Aim:
         """A weight that drowns the costs is a goal."""
         can_be = self.fairness_weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
-        if not can_be or problem.settings.assignments != "hard" or problem.fairness.is_constant:
+        if not can_be or not problem.settings.assignments.are_hard or problem.fairness.is_constant:
             return self
         is_saturated = self.fairness_weight * problem.sample_fraction > _SATURATED * problem.natural_weight(parameters)
         return SaturatedAim(self, problem.fairness) if is_saturated else self

@@ -54,6 +54,9 @@ class Ask(ABC):
     """What a fit is for."""
 
     is_plain: bool = False
+    can_be_soft: bool = False
+    """Whether soft assignments can be asked for: see :meth:`soft_state`."""
+
     rests_on_energy: bool = False
     """Whether an outer iteration that changes the relaxed energy by less than ``tol`` is the last (Algorithm 1)."""
 
@@ -68,6 +71,10 @@ class Ask(ABC):
     @abstractmethod
     def on_sample(self, fraction: float) -> Self:
         """The same for a sample with so much of the weight."""
+
+    def soft_state(self, sweep: DataSweep, warm: State | None) -> State:
+        """The soft assignments that suit the sweep's point costs best."""
+        raise NotImplementedError
 
     def failing(self, masses: FloatArray) -> int | None:
         """A cluster that cannot be what it is asked to be, however its people are chosen; None: there is none."""
@@ -127,10 +134,16 @@ class WeightAsk(Ask):
     fairness_weights: FloatArray
     solver: Solver
 
+    can_be_soft = True
+
     @property
     def rests_on_energy(self) -> bool:  # type: ignore[override]
         """As the solver says."""
         return self.solver.rests_on_energy
+
+    def soft_state(self, sweep: DataSweep, warm: State | None) -> State:
+        """As the solver says."""
+        return self.solver.solve(sweep, self.fairness, self.fairness_weights, warm).state
 
     def propose(self, sweep: DataSweep, warm: Any, to_beat: float) -> Proposal:
         """argmin(a + price) at the solver's prices."""

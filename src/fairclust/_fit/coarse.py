@@ -14,7 +14,8 @@ from .._solvers import Solver
 from .._sweep.question import DataSweep
 from .asks import Ask
 from .loop import fit_once
-from .records import FitResult, Settings, Start
+from .records import FitResult, Start
+from .settings import Settings
 
 if TYPE_CHECKING:
     from .problem import Problem
@@ -27,7 +28,7 @@ _REACH = 0.5  # of their last move that parameters run ahead, where the start is
 
 def sampling_step(sweep: DataSweep, solver: Solver, settings: Settings) -> int:
     """A sample for the first iterations takes every so-manieth point; below 2, there are too few points to gain."""
-    if sweep.n_cells == 1 or solver.rests_on_energy or settings.assignments != "hard":
+    if sweep.n_cells == 1 or solver.rests_on_energy or not settings.assignments.are_hard:
         return 1
     return min(_COARSEST, sweep.n_samples // _SMALLEST_SAMPLE)
 
@@ -44,7 +45,7 @@ def fit_coarse_to_fine(problem: Problem, ask: Ask, start: Start, settings: Setti
 
 def _fit_coarse(problem: Problem, ask: Ask, start: Start, settings: Settings) -> FitResult | None:
     """Fit a sample, a relaxed objective, or both; None: neither helps."""
-    if ask.rests_on_energy or settings.assignments != "hard":
+    if ask.rests_on_energy or not settings.assignments.are_hard:
         return None
     relaxed = problem.objective.relaxed()
     easier = problem if relaxed is None else replace(problem, objective=relaxed)

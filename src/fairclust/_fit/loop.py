@@ -6,6 +6,7 @@ not taken, so the history falls strictly; under a goal it holds the costs of lab
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,12 @@ import numpy as np
 from .._objectives import Objective
 from .._sweep.question import DataSweep, same_labels
 from .._typing import FloatArray
-from .asks import Ask, WeightAsk
-from .records import FitResult, Settings, Start, StopReason
+from .asks import Ask
+from .records import FitResult, Start, StopReason
 
 if TYPE_CHECKING:
     from .problem import Problem
+    from .settings import Settings
 
 _MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
 _ROUNDING = 1e-9  # relative difference of two energies that is none
@@ -39,9 +41,47 @@ def fit_once(problem: Problem, ask: Ask, start: Start, settings: Settings | None
     settings : Settings or None
         When to stop. None: the problem's own.
     """
-    objective, sweep, settings = problem.objective, problem.sweep, settings or problem.settings
-    if isinstance(ask, WeightAsk) and settings.assignments == "soft":
-        return _fit_soft(objective, sweep, ask, start, settings)
+    settings = settings or problem.settings
+    return settings.assignments.fit(problem.objective, problem.sweep, ask, start, settings)
+
+
+class Assignments(ABC):
+    """How points are assigned while a fit runs: the loop that goes with it."""
+
+    are_hard: bool
+    """Whether every point is in one cluster. Samples, moves of clusters and of points take that for granted."""
+
+    @abstractmethod
+    def fit(self, objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
+        """Run the loop."""
+
+
+class Hard(Assignments):
+    """Every point is in one cluster."""
+
+    are_hard = True
+
+    def fit(self, objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
+        """The energy of the labels falls."""
+        return _fit_hard(objective, sweep, ask, start, settings)
+
+
+class Soft(Assignments):
+    """Points are shared by clusters, as the paper writes it; at the end each goes to one."""
+
+    are_hard = False
+
+    def fit(self, objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
+        """The relaxed energy falls; where nothing is asked that could be relaxed, that of the labels."""
+        loop = _fit_soft if ask.can_be_soft else _fit_hard
+        return loop(objective, sweep, ask, start, settings)
+
+
+HARD = Hard()
+ASSIGNMENTS: dict[str, Assignments] = {"hard": HARD, "soft": Soft()}
+
+
+def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
     n_before = sweep.n_sweeps
     objective.fill(sweep, start.parameters)
     best: FitResult | None = None
@@ -140,14 +180,14 @@ def _move(
     return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length)
 
 
-def _fit_soft(objective: Objective, sweep: DataSweep, ask: WeightAsk, start: Start, settings: Settings) -> FitResult:
+def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
     """The same loop with soft assignments, as the paper writes it: the relaxed energy falls."""
     n_before = sweep.n_sweeps
     parameters, state = start.parameters, start.warm
     objective.fill(sweep, parameters)
     energy, history, reason = np.inf, [], StopReason.MAX_ITER
     for n_iter in range(1, settings.max_iter + 1):
-        proposal = ask.solver.solve(sweep, ask.fairness, ask.fairness_weights, state).state
+        proposal = ask.soft_state(sweep, state)
         answer = sweep(proposal)
         moved = objective.soft_parameters(sweep, proposal, answer.masses.sum(axis=1))
         reached = objective.soft_value(answer, parameters, moved) + ask.penalty(answer.masses)

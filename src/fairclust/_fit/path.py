@@ -19,7 +19,7 @@ from .aims import GoalAim
 from .problem import Problem, WeightedFit
 from .records import FitResult, Start
 
-_GRID = 20
+_GRID = 20  # weights of a path: four per decade over the span
 _BRIEF = 3  # outer iterations on all points, where a sample was fitted first
 _SPAN = (3e-3, 300.0)  # natural weights: from hardly felt to saturated
 

@@ -14,7 +14,8 @@ from .._typing import FloatArray
 from .asks import Ask, GoalAsk, PlainAsk, WeightAsk
 from .coarse import fit_coarse_to_fine, sampling_step
 from .loop import fit_once
-from .records import FitResult, Settings, Start
+from .records import FitResult, Start
+from .settings import Settings
 
 _WORTH_PROVING = 0.1  # of what is still open: a proof that closes less is the last
 

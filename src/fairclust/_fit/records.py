@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,21 +21,6 @@ class StopReason(enum.StrEnum):
     NO_IMPROVEMENT = "no proposal lowered the energy"
     MAX_ITER = "max_iter reached"
     SEARCH_ENDED = "no cheaper fit that meets the goal was found"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the outer loop runs.
-
-    With a ``reach``, parameters run ahead of the labels by that share of their last move, while the energy falls: that
-    shortens the way over plateaus.
-    """
-
-    max_iter: int = 300
-    tol: float = 1e-4
-    assignments: str = "hard"
-    reach: float = 0.0
-    on_iteration: Callable[[int, float], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 1 << 13  # points that tell whether a change helps
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
-_MOST_TRIES = 30
+_MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
 _BRIEF = 8  # outer iterations of a try
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
@@ -40,7 +40,7 @@ class Moved:
 
 def can_move(problem: Problem, ask: Ask) -> bool:
     """Whether whole clusters are moved: not by the paper's algorithm, which is left as it is, and not of two."""
-    is_as_published = ask.is_plain or ask.rests_on_energy or problem.settings.assignments != "hard"
+    is_as_published = ask.is_plain or ask.rests_on_energy or not problem.settings.assignments.are_hard
     return problem.sweep.n_clusters > 2 and problem.objective.can_relocate and not is_as_published
 
 

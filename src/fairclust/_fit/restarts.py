@@ -20,9 +20,9 @@ from .problem import Problem, WeightedFit
 from .records import Start
 from .relocate import best_moved, can_move
 
-CANDIDATES_PER_START = 4
+CANDIDATES_PER_START = 4  # starts that are drawn for each that was asked for; heats on samples choose among them
 _HEATS = ((10, 1), (3, 3))  # one point in so many; one start in so many goes on
-_SMALLEST_SAMPLE = 2048
+_SMALLEST_SAMPLE = 2048  # points of a heat: fewer do not tell starts apart
 _ALIKE = 0.1  # movement between the parameters of two fits that ended in the same place
 
 

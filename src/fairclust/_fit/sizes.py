@@ -24,7 +24,7 @@ from .polish import with_labels
 from .problem import Problem, WeightedFit
 from .records import FitResult, Start
 
-_MOST_ROUNDS = 20
+_MOST_ROUNDS = 20  # in which weights grow: by _STEP each, more than nine decades
 _STEP = 3.0  # largest factor by which a weight grows in a round
 _LIMIT = 0.5 * np.log1p(SIZE_MARGIN) ** 2  # value of a size that is just at its bound
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from .._fairness.term import Representation
 from .._fit.asks import Ask, GoalAsk, PlainAsk, WeightAsk
-from .._fit.loop import fit_once
+from .._fit.loop import HARD, fit_once
 from .._fit.problem import Problem
-from .._fit.records import FitResult, Settings, Start, StopReason
+from .._fit.records import FitResult, Start, StopReason
+from .._fit.settings import Settings
 from .._objectives import NCutObjective
 from .._objectives.ncut import sufficient_shift
 from .._sweep.memory import InMemorySweep
@@ -30,21 +31,21 @@ _RACE = ((24, 4), (6, 12), (1, 0))  # coarse starts kept, and the cycles each go
 _SAME = 1e-9  # relative difference of energies
 _FEW_NODES = 10  # per cluster: where a cycle on the coarse graph ends
 _RUNGS = (0.3, 3.0, 10.0)  # weights of a ladder: a large weight holds every node where it is, so fits climb up to it
-_STEPS_PER_DECADE = 2
-_MOST_STEPS = 8
+_STEPS_PER_DECADE = 2  # of the weight, on the way up a ladder
+_MOST_STEPS = 8  # of a ladder: four decades, then steps grow
 _LADDER_NODES = 1 << 16  # the ladder leans on a graph of so many nodes at most
 _CYCLES = (12, 3)  # most cycles: with up to so many links, and with more
-MANY_LINKS = 4_000_000
+MANY_LINKS = 4_000_000  # of a graph: beyond, the second of _CYCLES holds
 _STEPS_PER_CYCLE = 5  # a fit that may take so many steps may take one cycle
 _HOLDING = 2.0  # a shift at which no node wants to leave
 _SHIFTS = (0.0, 0.25)  # tried before the shift that is known to be enough
 
 
 _FIRST_WEIGHT = 1.0  # Ncut is of order 1, and so is its weight
-_WEIGHT_STEP = 6.0
+_WEIGHT_STEP = 6.0  # factor until a goal is bracketed
 _NEAR = 1.5  # ratio of the weights on either side of a goal
-_MOST_WEIGHTS = 8
-_GOAL_ROUNDS = 3
+_MOST_WEIGHTS = 8  # fits that look for the weight of a goal, at most
+_GOAL_ROUNDS = 3  # times that a goal is let go of and met again
 _LETTING_GO = 0.3  # of the weight that nearly meets the goal
 
 
@@ -114,13 +115,13 @@ class NCutProblem(Problem):
         energy = CutEnergy(*self.fairness.weighted(fairness_weights), self.sweep.n_threads)
         random_state = np.random.RandomState(self.seed)
         labels = self._start(energy, parameters, random_state)
-        if settings.assignments == "soft" and fairness_weights.any() and self.sweep.n_cells > 1:
+        if not settings.assignments.are_hard and fairness_weights.any() and self.sweep.n_cells > 1:
             found = self._bound(self._sufficient_shift(), energy, labels, settings)
             if not self.is_refined:
                 return found
             softened = self.sweep.layout.to_user_order(found.labels)
             labels = min(labels, softened, key=lambda tried: energy.value(self.level, tried))
-            settings = replace(settings, assignments="hard")
+            settings = replace(settings, assignments=HARD)
         return self._descend(energy, labels, settings, random_state)
 
     def fit_ask(self, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:

@@ -18,7 +18,7 @@ from .._typing import FloatArray, IntArray
 from .levels import GraphLevel
 
 _DENSE_UP_TO = 400  # nodes: below it all eigenvectors are found at once
-_TOLERANCE = 1e-4
+_TOLERANCE = 1e-4  # of eigenvectors: K-means on them asks for no more
 
 
 def embedding(

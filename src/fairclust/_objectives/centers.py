@@ -10,8 +10,8 @@ from .._typing import FloatArray, IntArray
 
 SQUARED_EUCLIDEAN, EUCLIDEAN, MANHATTAN = 0, 1, 2  # metrics, as the kernels number them
 _ROWS = 1 << 16  # in float64 at a time, for passes in NumPy: 13 MB with 25 features
-_SAMPLED = 1024  # points of a cluster that tell how it is best cut in two
-_ROUNDS = 6  # of two means: nearly all there is to gain
+SAMPLED_PER_CLUSTER = 1024  # points of a cluster that tell how it is best cut in two
+ROUNDS = 6  # of two means: nearly all there is to gain
 
 
 def movement(old: FloatArray, new: FloatArray, variance: float) -> float:
@@ -47,7 +47,7 @@ def halves(
     found = []
     for k in range(n_clusters):
         members = by_cluster[ends[k] : ends[k + 1]]
-        taken = members[:: max(1, len(members) // _SAMPLED)]
+        taken = members[:: max(1, len(members) // SAMPLED_PER_CLUSTER)]
         mass = np.ones(len(taken)) if weights is None else weights[taken]
         points = X[order[taken]].astype(float)
         gain, places = _two_means(points, mass, power)
@@ -66,7 +66,7 @@ def _two_means(points: FloatArray, mass: FloatArray, power: int) -> tuple[float,
     axis = axes[0] * np.sign(axes[0][abs(axes[0]).argmax()])
     side = centered @ axis > 0
     places = np.stack((mean, mean))
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         if mass[side].sum() <= 0 or mass[~side].sum() <= 0:
             return 0.0, places
         places = np.stack([np.average(points[half], axis=0, weights=mass[half]) for half in (~side, side)])

@@ -12,9 +12,6 @@ from .._typing import FloatArray, IntArray
 from . import centers
 from .means import MeansObjective
 
-_SAMPLED = 1024  # rows of a cluster that tell how it is best cut in two
-_ROUNDS = 6
-
 
 class SparseKMeansObjective(MeansObjective):
     """Σ_p ‖x_p − c_k(p)‖², with ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖². The centres are dense.
@@ -78,7 +75,7 @@ class SparseKMeansObjective(MeansObjective):
         found = []
         for k in range(len(parameters)):
             members = by_cluster[ends[k] : ends[k + 1]]
-            taken = members[:: max(1, len(members) // _SAMPLED)]
+            taken = members[:: max(1, len(members) // centers.SAMPLED_PER_CLUSTER)]
             mass = np.ones(len(taken)) if sweep.weights is None else sweep.weights[taken]
             gain, places = _two_means(self.rows.take(sweep.layout.order[taken]), mass)
             found.append((gain * len(members) / max(len(taken), 1), places.astype(self.rows.dtype)))
@@ -115,7 +112,7 @@ def _two_means(rows: SparseRows, mass: FloatArray) -> tuple[float, FloatArray]:
     other = int(np.where(mass > 0, squares_to(first), -1.0).argmax())
     places = np.stack((first, np.asarray(rows.matrix[[other]].todense(), dtype=float).ravel()))
     best, least = places, np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(centers.ROUNDS):
         distance = np.stack([squares_to(place) for place in places])
         cost, nearer = float(mass @ distance.min(axis=0)), distance[1] < distance[0]
         if cost >= least:

@@ -14,7 +14,7 @@ from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
 
-_LARGEST_LIPSCHITZ = 1e12
+_LARGEST_LIPSCHITZ = 1e12  # beyond it a step changes nothing but the last bits
 _ROUNDING = 1e-9  # a relative rise of the energy below this is rounding, not a wrong step
 
 

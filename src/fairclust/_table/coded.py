@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import AnyArray, FloatArray, IntArray
 
 NEVER_SEEN, GAP = 0, 1  # codes beyond a feature's categories, counted from the last category
-N_SPECIAL = 2
+N_SPECIAL = len((NEVER_SEEN, GAP))
 MOST_CATEGORIES = (1 << 16) - N_SPECIAL
 
 

@@ -28,7 +28,7 @@ from .timing import Stages, peak_memory_mb
 DEFAULT_NUMBERS = "2..15"
 AUTO_NUMBERS = range(2, 13)  # what -k auto tries
 N_SUBSAMPLES = 4  # that stability is measured by
-_MOST_NUMBERS = 50
+_MOST_NUMBERS = 50  # fits of each number take seconds at least: more are a slip of the keys
 
 
 def parse_numbers(text: str) -> list[int]:

@@ -25,8 +25,8 @@ _OUTCOME_NAME = re.compile(
     r"granted|hired|risk|diagnosis|\w*recid\w*)([\W_]|$)",
     re.IGNORECASE,
 )
-_MOST_CATEGORIES = 100
-_MANY_GROUPS = 20
+_MOST_CATEGORIES = 100  # values of a text column that still are categories; more are names
+_MANY_GROUPS = 20  # groups beyond which a note asks whether the column was meant
 _LONGEST_QUICK_NAME = 50  # characters
 
 

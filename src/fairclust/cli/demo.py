@@ -16,7 +16,7 @@ from ..estimators import FairKMeans
 from ..report import check_extras, model_report, path_report
 from .screen import note, percent, say, show_table
 
-_GOAL = 0.01
+_GOAL = 0.01  # the default of max_fairness_error, spelled out for the text
 _PICTURE = "fairclust-demo.png"
 _REPORT = "fairclust-demo.html"
 _EXPLORER = "fairclust-demo-path.html"

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 # rich is imported where it prints: --help does without it.
-RUN_FAILED = 1
-INPUT_WRONG = 2
+RUN_FAILED, INPUT_WRONG = 1, 2  # exit codes; 2 is what shells and typer use for wrong usage
 
-_LONGEST_NAME = 40
+_LONGEST_NAME = 40  # characters of a name in a table on the screen
 _GAP = 2  # characters between columns
 
 Parameters = ParamSpec("Parameters")

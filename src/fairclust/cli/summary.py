@@ -12,7 +12,7 @@ from .._audit.audit import AuditReport, AuditReports, sentences, table_cells
 from .._audit.hidden import Hidden
 from .screen import say, show_table, shown
 
-_MOST_ROWS = 40
+_MOST_ROWS = 40  # clusters on the screen; the report shows all
 
 
 def show_audits(reports: AuditReports, title: str) -> None:

@@ -64,9 +64,10 @@ CENSUS = {
     ),
 }
 
+# Columns of the files, counted from 0.
 _ADULT_FEATURES = {"age": 0, "fnlwgt": 2, "education-num": 4, "capital-gain": 10, "hours-per-week": 12}
 _ADULT_NUMERIC = {**_ADULT_FEATURES, "capital-loss": 11}
-_ADULT_GROUPS = {"race": 8, "sex": 9}
+_ADULT_GROUPS = {"race": 8, "sex": 9}  # columns, too
 _BANK_FEATURES = ("age", "duration", "euribor3m", "nr.employed", "cons.price.idx", "campaign")
 _CENSUS_FEATURES = {
     "AGE": 12, "ANCSTRY1": 35, "ANCSTRY2": 36, "AVAIL": 47, "CITIZEN": 53, "CLASS": 54, "DEPART": 55, "ENGLISH": 58,
@@ -76,7 +77,7 @@ _CENSUS_FEATURES = {
 }  # fmt: skip
 _CENSUS_SEX = 112  # column of SEX in the full table; the sample has one column before it
 _CENSUS_GROUPS = np.array(["male", "female"])  # codes 0 and 1 of the code book
-_CENSUS_ROWS = {"sample": 50_000, "full": 2_458_285}
+_CENSUS_ROWS = {"sample": 50_000, "full": 2_458_285}  # that a complete file has
 _BLOCK_ROWS = 50_000  # read at a time: 18 MB of text
 
 _LICENCE = "Licence: CC BY 4.0. Features and K as in Ziko et al., 'Variational Fair Clustering', AAAI 2021.\n"

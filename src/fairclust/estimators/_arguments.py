@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .. import _checks as checks
-from .._fit.records import Settings
+from .._fit.loop import ASSIGNMENTS
+from .._fit.settings import Settings
 from .._people.attributes import Attributes, Options, Population
 from .._people.columns import as_columns, listed
 from .._people.encode import encode_people, everyone
@@ -75,7 +76,7 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
         return Settings(
             max_iter=checks.check_count("max_iter", self.max_iter),
             tol=checks.check_number("tol", self.tol, lowest=0.0),
-            assignments=checks.check_choice("assignments", self.assignments, ("hard", "soft")),
+            assignments=ASSIGNMENTS[checks.check_choice("assignments", self.assignments, tuple(ASSIGNMENTS))],
             on_iteration=self.verbose if callable(self.verbose) else _print_iteration if self.verbose else None,
         )
 

@@ -9,31 +9,26 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _checks as checks
-from .._audit.moves import Moves, compare_encoded
-from .._fit.aims import Aim, CostAim, GoalAim, WeightAim
+from .._fit.aims import Aim, WeightAim
 from .._fit.path import PathStart
 from .._fit.problem import Problem, WeightedFit
 from .._fit.restarts import best_of
-from .._fit.sizes import SizedWeightAim
-from .._goals.goals import Bounds, Goal, MaxFairnessError, MinBalance
-from .._goals.sizes import SizeInterval
+from .._goals.goals import MaxFairnessError
 from .._people.attributes import Attributes, Population
 from .._people.columns import looks_like_groups
-from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
-from ..errors import ClusterSizeWarning, EmptyClusterWarning, FairnessGoalMissed, InvalidInputError, NoGroupsWarning
+from ..errors import EmptyClusterWarning, FairnessGoalMissed, InvalidInputError, NoGroupsWarning
 from ..scaling import as_blocks
-from ._arguments import Arguments
+from ._asking import Asking
 from ._machine import one_blas_thread
-from ._plain import N_SEEDS, as_points, plain_baseline
+from ._plain import ComparedToPlain
 from ._saving import Savable
 from ._showing import fitted_html
 
 _LARGEST_POLISHED = 100_000  # rows; polishing more takes longer than fitting them
 
 
-class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
+class FairClusterer(ClusterMixin, Savable, ComparedToPlain, Asking):  # type: ignore[misc]
     """What all fair estimators share. A subclass says what its objective is and where to start."""
 
     # Class-level requests: with metadata routing on, sensitive_features travels through a Pipeline by itself.
@@ -91,41 +86,6 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         """What a notebook shows: scikit-learn's diagram, and the clusters once they are fitted."""
         return str(super()._html_repr()) + fitted_html(self)
 
-    def compare_to_plain(
-        self, X: Any, *, sensitive_features: Any, sample_weight: Any = None, n_seeds: int = N_SEEDS
-    ) -> Moves:
-        """Cluster the same rows without fairness, and tell what fairness cost and who was moved.
-
-        Plain clusters are fitted from several seeds, each with as many starts as the fair fit, and from the fair
-        clusters themselves; the best is the baseline, so that the cost is never below 0.
-
-        Parameters
-        ----------
-        X, sensitive_features, sample_weight
-            What the estimator was fitted to, in memory.
-        n_seeds : int, default=5
-            Seeds of the plain fits.
-
-        Returns
-        -------
-        moves : Moves
-            Also kept as ``moves_``; ``plain_`` is the baseline, with ``cost_of_fairness`` and ``cost_range``.
-        """
-        check_is_fitted(self)
-        if as_blocks(X, self.n_clusters) is not None:
-            raise InvalidInputError("compare_to_plain needs X in memory. Pass an array and fit to it.")
-        beside = apart(X, sensitive_features, getattr(self, "_sensitive_columns", ()))
-        self.plain_ = plain_baseline(self, beside.X, sample_weight=sample_weight, n_seeds=n_seeds)
-        people = Population(self._attributes, self._attributes.encode(beside.sensitive_features))
-        self.moves_: Moves = compare_encoded(
-            np.asarray(self.plain_.model.labels_),
-            np.asarray(self.labels_),
-            people,
-            X=None if getattr(self, "affinity", None) == "precomputed" else as_points(beside.X),
-            sample_weight=None if sample_weight is None else np.asarray(sample_weight, dtype=float),
-        )
-        return self.moves_
-
     def path_start(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> PathStart:
         """What :func:`fairclust.fairness_path` begins with: the problem, and the best plain clustering.
 
@@ -150,55 +110,13 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
         plain = best_of(problem, starts, self._n_starts(), aim)
         return PathStart(problem, population.attributes, plain.result.parameters)
 
-    def _aim(self, problem: Problem, attributes: Attributes) -> Aim:
-        """What to fit for: a weight, a goal, or a cost; and bounds on sizes."""
-        sizes = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
-        return self._fairness_aim(problem, attributes, sizes)
-
-    def _fairness_aim(self, problem: Problem, attributes: Attributes, sizes: SizeInterval | None = None) -> Aim:
-        weight = checks.check_fairness_weight(self.fairness_weight, self.max_fairness_error)
-        reported = MaxFairnessError(problem.fairness, self.max_fairness_error)
-        if attributes.is_trivial or weight is not None:
-            weight = 0.0 if attributes.is_trivial or weight is None else weight
-            return WeightAim(weight, reported) if sizes is None else SizedWeightAim(weight, reported, sizes)
-        if self.max_cost_increase is not None:
-            return CostAim(float(self.max_cost_increase), attributes.names)
-        return GoalAim(self._goal(problem, attributes), attributes.names, sizes)
-
-    def _goal(self, problem: Problem, attributes: Attributes) -> Goal:
-        if self.min_balance is not None:
-            return MinBalance(problem.fairness, float(self.min_balance))
-        if self.bounds is not None:
-            lower, upper = checks.check_bounds(self.bounds, attributes.names, attributes.target)
-            return Bounds(problem.fairness, lower, upper)
-        return MaxFairnessError(problem.fairness, self.max_fairness_error)
-
-    def _size_bounds(self, n_samples: int, total: float, n_clusters: int) -> SizeInterval | None:
-        """Bounds on sizes as shares of all weight; None: no bounds."""
-        least, most = (getattr(self, name, None) for name in ("min_cluster_size", "max_cluster_size"))
-        if least is None and most is None:
-            return None
-        if self.max_cost_increase is not None or (self.fairness_weight == "auto" and self.max_fairness_error == 0):
-            raise InvalidInputError(
-                "min_cluster_size and max_cluster_size go together with fairness_weight, max_fairness_error > 0, "
-                "min_balance and bounds, not with exact proportions or max_cost_increase. Leave one of them out."
-            )
-        lower = 0.0 if least is None else checks.check_size("min_cluster_size", least, total)
-        upper = 1.0 if most is None else checks.check_size("max_cluster_size", most, total)
-        if not lower * n_clusters <= 1.0 + 1e-12 or not upper * n_clusters >= 1.0 - 1e-12 or lower > upper:
-            raise InvalidInputError(
-                f"min_cluster_size={least!r} and max_cluster_size={most!r} cannot be kept by {n_clusters} clusters of "
-                f"{n_samples} rows (total weight {total:g}): a cluster has {total / n_clusters:g} on average."
-            )
-        return SizeInterval(lower, upper)
-
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Single moves, where wanted and possible."""
         wanted = aim.is_goal if self.polish == "auto" else bool(self.polish)
         sweep = problem.sweep
         is_small = sweep.n_samples <= _LARGEST_POLISHED or self.polish is True
         can_be = problem.objective.can_polish and sweep.can_move_points and not sweep.is_weighted
-        if not wanted or not is_small or not can_be or self.assignments == "soft":
+        if not wanted or not is_small or not can_be or not problem.settings.assignments.are_hard:
             return fit, False
         return aim.polished(problem, fit)
 
@@ -254,18 +172,6 @@ class FairClusterer(ClusterMixin, Savable, Arguments):  # type: ignore[misc]
                 "differ. Use fewer clusters.",
                 EmptyClusterWarning,
                 stacklevel=3,
-            )
-
-    def _tell_sizes(self, problem: Problem) -> None:
-        bounds = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
-        if bounds is not None and not bounds.are_kept(self.cluster_sizes_):
-            warnings.warn(
-                f"The clusters have sizes from {self.cluster_sizes_.min():g} to {self.cluster_sizes_.max():g}, but "
-                f"min_cluster_size={getattr(self, 'min_cluster_size', None)!r} and "
-                f"max_cluster_size={getattr(self, 'max_cluster_size', None)!r} were asked for. Allow more, or use "
-                "fewer clusters.",
-                ClusterSizeWarning,
-                stacklevel=4,
             )
 
     def _problem(

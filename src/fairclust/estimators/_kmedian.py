@@ -243,7 +243,7 @@ class FairKMedian(PredictingClusterer):
 
     def _check_streamed(self) -> None:
         super()._check_streamed()
-        if (self.metric, self.assignments) != ("euclidean", "hard"):
+        if self.metric != "euclidean" or not self._settings().assignments.are_hard:
             raise InvalidInputError(
                 f"FairKMedian(metric={self.metric!r}, assignments={self.assignments!r}) needs X in memory. "
                 "Block by block, use euclidean distances and hard assignments."
@@ -276,7 +276,7 @@ class FairKMedian(PredictingClusterer):
             else f"approximate: the objective is at most {100 * above:.2g} % above the one with exact medoids"
         )
         history, energy = result.energy_history, result.energy
-        if self.assignments == "hard" or not fit.fairness_weights.any():
+        if problem.settings.assignments.are_hard or not fit.fairness_weights.any():
             energy = result.energy - result.objective + medoids.value
             history = np.append(history[:-1], energy)
         parameters = np.where(medoids.positions[:, None] >= 0, medoids.centers, result.parameters)

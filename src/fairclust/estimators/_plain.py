@@ -9,12 +9,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks as checks
-from .._typing import AnyArray, FloatArray
-from ..errors import FairclustWarning
+from .._audit.moves import Moves, compare_encoded
+from .._people.attributes import Attributes, Population
+from .._table.sensitive import apart
+from .._typing import AnyArray, FloatArray, IntArray
+from ..errors import FairclustWarning, InvalidInputError
+from ..scaling import as_blocks
 
-N_SEEDS = 5
+N_SEEDS = 5  # of the plain fits beside a fair one, each with as many starts: the range of costs is over them
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,49 @@ class PlainBaseline:
         """
         worst = float(self.objectives.max())
         return self.cost_of_fairness, self.fair_objective / worst - 1.0 if worst > 0 else float("nan")
+
+
+class ComparedToPlain:
+    """An estimator that can be held against plain clustering."""
+
+    n_clusters: int
+    labels_: IntArray
+    _attributes: Attributes
+
+    def compare_to_plain(
+        self, X: Any, *, sensitive_features: Any, sample_weight: Any = None, n_seeds: int = N_SEEDS
+    ) -> Moves:
+        """Cluster the same rows without fairness, and tell what fairness cost and who was moved.
+
+        Plain clusters are fitted from several seeds, each with as many starts as the fair fit, and from the fair
+        clusters themselves; the best is the baseline, so that the cost is never below 0.
+
+        Parameters
+        ----------
+        X, sensitive_features, sample_weight
+            What the estimator was fitted to, in memory.
+        n_seeds : int, default=5
+            Seeds of the plain fits.
+
+        Returns
+        -------
+        moves : Moves
+            Also kept as ``moves_``; ``plain_`` is the baseline, with ``cost_of_fairness`` and ``cost_range``.
+        """
+        check_is_fitted(self)
+        if as_blocks(X, self.n_clusters) is not None:
+            raise InvalidInputError("compare_to_plain needs X in memory. Pass an array and fit to it.")
+        beside = apart(X, sensitive_features, getattr(self, "_sensitive_columns", ()))
+        self.plain_ = plain_baseline(self, beside.X, sample_weight=sample_weight, n_seeds=n_seeds)
+        people = Population(self._attributes, self._attributes.encode(beside.sensitive_features))
+        self.moves_: Moves = compare_encoded(
+            np.asarray(self.plain_.model.labels_),
+            np.asarray(self.labels_),
+            people,
+            X=None if getattr(self, "affinity", None) == "precomputed" else as_points(beside.X),
+            sample_weight=None if sample_weight is None else np.asarray(sample_weight, dtype=float),
+        )
+        return self.moves_
 
 
 def plain_baseline(

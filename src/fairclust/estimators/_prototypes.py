@@ -13,8 +13,8 @@ from .._fairness.sizes import SizeFairness
 from .._fairness.term import representation
 from .._fit.coarse import sampling_step
 from .._fit.problem import Problem
-from .._fit.records import Settings
 from .._fit.restarts import CANDIDATES_PER_START, is_worth_racing
+from .._fit.settings import Settings
 from .._objectives import Objective
 from .._people.attributes import Population
 from .._solvers import Solver

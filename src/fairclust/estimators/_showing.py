@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-_MOST_CLUSTERS = 30
-_MOST_GROUPS = 12
+_MOST_CLUSTERS = 30  # rows of the table in a notebook: a screen
+_MOST_GROUPS = 12  # columns of it: the width of a page
 # No colours of our own: text and lines take the notebook's, light or dark.
 _STYLE = (
     "<style>.fairclust-fit{margin:.6em 0}.fairclust-fit th,.fairclust-fit td{padding:.15em .7em;text-align:right;"

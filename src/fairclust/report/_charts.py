@@ -10,6 +10,7 @@ from ._page import check_extras
 Rows = list[dict[str, Any]]
 
 SHAPES = ("circle", "cross", "diamond", "triangle-up", "square", "triangle-down", "triangle-left", "triangle-right")
+# Two per decade; sums over many clusters go beyond a hundred.
 _ERROR_TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _GROUP_COLORS = (
     "#66a61e", "#8e7cc3", "#e6ab02", "#1b9e97", "#e7298a", "#a6761d", "#7fb2e5", "#d95f02", "#b3b3b3", "#5e8c61",

@@ -14,7 +14,7 @@ from . import _charts as charts
 from ._page import figure, name, short, short_names, table, text
 
 _MOST_CLUSTERS = 20  # pairs of bars
-_MOST_FLOWS = 10
+_MOST_FLOWS = 10  # pairs of clusters that people moved between, the largest: a short table
 _MOST_SENTENCES = 5  # more are for the table
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from .._files import atomic
 from ..errors import InvalidInputError, MissingExtraError
 
-_LONGEST_NAME = 80
+_LONGEST_NAME = 80  # characters of a name on a page: a line
 # The page forbids itself the network: nothing outside this file is ever asked for.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "

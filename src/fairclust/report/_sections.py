@@ -19,10 +19,10 @@ from .._typing import AnyArray, FloatArray
 from . import _charts as charts
 from ._page import figure, name, short_names, table, text
 
-MOST_POINTS = 5_000
-_MOST_BARS = 60
-_MOST_PARTS = 12
-_MOST_FEATURES = 20
+MOST_POINTS = 5_000  # of the map: more make the page slow and large
+_MOST_BARS = 60  # clusters of a chart: as many as can be told apart on a screen
+_MOST_PARTS = 12  # groups of a chart, one colour each; the others are one part
+_MOST_FEATURES = 20  # rows of the table of averages, those that differ most
 _GROUPS_PER_TABLE = 8  # as many columns as fit on a page of paper
 _TELLING = 0.3  # standard deviations from the average that are worth a word
 

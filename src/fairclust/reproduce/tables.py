@@ -19,13 +19,13 @@ from .writing import in_rows, number
 
 Result = dict[str, Any]
 N_INIT: dict[str, Any] = {"kmeans": 10, "kmedian": 5, "ncut": "auto"}
-GOAL = 0.01
-_TRIES = 4
+GOAL = 0.01  # largest error of a cluster in the rows of goals: the default of the estimators
+_TRIES = 4  # fits of a search for the weight that gives a Σ KL
 _TRIES_OF_FEW = 6  # where a fit takes no time
-_TRIES_OF_RIVALS = 3
+_TRIES_OF_RIVALS = 3  # theirs take longer
 _TRIES_LATER = 3  # with other seeds, from the weight that the first ended at
 _SAMPLE = 50_000  # rows on which the weight for a large set is found
-_DIFFERS = 0.02
+_DIFFERS = 0.02  # of a cost: from here on a note says so
 _CLOSE = 0.95  # of the wanted Σ KL: near enough
 
 

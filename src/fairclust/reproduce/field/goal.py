@@ -22,7 +22,7 @@ KINDS = {
 """What may be asked for, in words."""
 
 OBJECTIVES = ("kmeans", "kmedian", "ncut")
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # people: less is the rounding of sums
 
 
 @dataclass(frozen=True)

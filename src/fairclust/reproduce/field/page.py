@@ -22,7 +22,7 @@ from .protocol import Protocol
 from .run import Row, Verdict
 
 SCHEMA = Path(__file__).parent / "schema.json"
-FORMAT = 1
+FORMAT = 1  # of the JSON; a change that readers notice counts up
 COLUMNS = (
     "protocol", "objective", "goal", "level", "data", "n_rows", "n_clusters", "method", "origin", "cost", "is_met",
     "people_beyond", "fairness_error", "worst_error", "balance", "seconds", "gap", "n_sweeps", "remark",

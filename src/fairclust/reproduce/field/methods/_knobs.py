@@ -10,7 +10,7 @@ import numpy as np
 from fairclust.reproduce.field.goal import Goal
 from fairclust.reproduce.tables import cheapest, search
 
-_TRIES = 4
+_TRIES = 4  # fits of a method whose knob has to be found
 _TRIES_OF_FEW = 8  # where a fit takes no time
 _FEW = 1000  # rows
 

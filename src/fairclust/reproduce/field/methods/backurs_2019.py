@@ -10,7 +10,7 @@ from ._fairlets import fit
 TITLE = "Backurs et al. 2019"
 OBJECTIVES = ("kmeans", "kmedian")
 GOALS = ("balance", "total")
-MOST_GROUPS = 2
+MOST_GROUPS = 2  # fairlets are of two colours
 
 
 def run(X: Any, groups: Any, n_clusters: int, goal: Goal, seed: int) -> Any:

@@ -10,8 +10,8 @@ from ._fairlets import fit
 TITLE = "Chierichetti et al. 2017"
 OBJECTIVES = ("kmeans", "kmedian")
 GOALS = ("balance", "total")
-MOST_GROUPS = 2
-MOST_ROWS = 1000
+MOST_GROUPS = 2  # fairlets are of two colours
+MOST_ROWS = 1000  # the flow has an edge per pair of people
 
 
 def run(X: Any, groups: Any, n_clusters: int, goal: Goal, seed: int) -> Any:

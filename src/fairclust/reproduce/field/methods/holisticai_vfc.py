@@ -5,8 +5,8 @@ from typing import Any
 TITLE = "holisticai 1.0"
 OBJECTIVES = ("kmeans",)
 GOALS = ("total",)
-MOST_GROUPS = 2
-MOST_ROWS = 1000
+MOST_GROUPS = 2  # all that the package takes
+MOST_ROWS = 1000  # its fits are slow beyond
 PACKAGE = "holisticai"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 TITLE = "k-means-constrained"
 OBJECTIVES = ("kmeans",)
 GOALS = ("sizes",)
-MOST_ROWS = 6000
+MOST_ROWS = 6000  # a flow per iteration, slow beyond
 PACKAGE = "k_means_constrained"
 
 
