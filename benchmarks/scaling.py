@@ -139,7 +139,7 @@ def evict(path: Path) -> None:
 def run_passes(path: Path, n_threads: int, repeats: int) -> list[str]:
     """One pass of either kind against reading alone, in turn, with the file in the page cache and without."""
     data = open_blocks(ParquetBlocks(path), "sex", None, n_threads)
-    data = data.with_cells(encode_people(data.kinds, weights=data.kind_masses).cells)
+    data = data.with_cells(encode_people(data.profiles, weights=data.profile_masses).cells)
     sweep = StreamedSweep(data, 20)
     sweep.costs = replace(sweep.costs, centers=data.sample(0, 20, np.arange(20) * (data.n_samples // 20)).rows)
     price = np.zeros((20, data.n_cells))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable
 from typing import Any
 
 from fairclust import FairKMeans, fairness_path
 
 from ..context import Context
 from ..datasets import Dataset, census_like_name
+from ..measure import cpu_time
 from ..records import Claim, SuiteResult, Unavailable
 
 _DATASETS = ("adult", "bank", census_like_name(10**6))
@@ -41,8 +40,8 @@ def run(context: Context, result: SuiteResult) -> None:
 
 def _goal(data: Dataset, level: float, seed: int, result: SuiteResult) -> float:
     shared = {"random_state": seed, "n_jobs": 1, "polish": False}
-    goal, seconds = _timed(lambda: _fitted(data, max_fairness_error=level, **shared))
-    single, base = _timed(lambda: _fitted(data, fairness_weight=goal.fairness_weight_, **shared))
+    goal, seconds = cpu_time(lambda: _fitted(data, max_fairness_error=level, **shared))
+    single, base = cpu_time(lambda: _fitted(data, fairness_weight=goal.fairness_weight_, **shared))
     result.rows.append(
         {
             "data": data.name,
@@ -62,18 +61,12 @@ def _goal(data: Dataset, level: float, seed: int, result: SuiteResult) -> float:
 
 def _path(data: Dataset, result: SuiteResult) -> tuple[int, float]:
     shared = {"random_state": 0, "n_jobs": 1, "polish": False}
-    _, base = _timed(lambda: _fitted(data, fairness_weight=data.fairness_weight, **shared))
+    _, base = cpu_time(lambda: _fitted(data, fairness_weight=data.fairness_weight, **shared))
     model = FairKMeans(data.n_clusters, **shared)
-    path, seconds = _timed(lambda: fairness_path(model, data.X, sensitive_features=data.groups, n_jobs=1))
+    path, seconds = cpu_time(lambda: fairness_path(model, data.X, sensitive_features=data.groups, n_jobs=1))
     result.rows.append({"data": data.name, "level": f"path of {len(path)}", "ratio": seconds / base})
     return len(path), seconds / base
 
 
 def _fitted(data: Dataset, **parameters: Any) -> FairKMeans:
     return FairKMeans(data.n_clusters, **parameters).fit(data.X, sensitive_features=data.groups)
-
-
-def _timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    started = time.process_time()
-    found = function()
-    return found, time.process_time() - started

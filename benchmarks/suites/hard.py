@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from fairclust import FairKMeans
 from fairclust.errors import FairclustWarning
 
 from ..context import Context
+from ..measure import cpu_time
 from ..records import Claim, SuiteResult, Unavailable
 from ..tables import ORDINARY, ordinary_table
 
@@ -39,13 +38,14 @@ def run(context: Context, result: SuiteResult) -> None:
 def _fit(table: Any, result: SuiteResult) -> None:
     rng = np.random.RandomState(0)
     centers = KMeans(table.n_clusters, n_init=1, max_iter=1, random_state=rng).fit(table.X).cluster_centers_
-    plain, base = _timed(lambda: KMeans(table.n_clusters, init=centers, n_init=1).fit(table.X))
+    plain, base = cpu_time(lambda: KMeans(table.n_clusters, init=centers, n_init=1).fit(table.X), repeats=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairclustWarning)
-        model, seconds = _timed(
+        model, seconds = cpu_time(
             lambda: FairKMeans(table.n_clusters, max_fairness_error=_LEVEL, init=centers, n_jobs=1).fit(
                 table.X, sensitive_features=table.groups
-            )
+            ),
+            repeats=3,
         )
     result.rows.append(
         {
@@ -62,13 +62,3 @@ def _fit(table: Any, result: SuiteResult) -> None:
     result.claims.append(Claim(f"{table.name}: worst error", model.max_fairness_error_, _LEVEL))
     result.claims.append(Claim(f"{table.name}: gap", model.assignment_gap_, _GAP_LIMIT))
     result.claims.append(Claim(f"{table.name}: time over plain K-means", seconds / base, _TIME_LIMIT))
-
-
-def _timed(fit: Callable[[], Any]) -> tuple[Any, float]:
-    """The best of three, in processor time: the machine may be busy."""
-    best, model = np.inf, None
-    for _ in range(3):
-        start = time.process_time()
-        model = fit()
-        best = min(best, time.process_time() - start)
-    return model, best

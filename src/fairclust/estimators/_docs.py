@@ -97,6 +97,16 @@ tol : float, default=1e-4
     Stop when the centres move less: Σ‖Δc‖² relative to the mean variance of the features, as in scikit-learn.
     With ``solver="bound"``, relative change of the paper's energy.
 """,
+    "gower_columns": """
+categorical_features : "from_dtype", list of names, places or bool, or None, default="from_dtype"
+    With "gower": which columns of X are categories. "from_dtype": the text, categorical and boolean columns of a
+    data frame.
+missing_values : {"error", "observed", "own"}, default="error"
+    With "gower": what an empty cell (NaN, None) is. "observed": its column counts what it counts between two rows
+    on average, so that the others decide. "own": the same for numbers, and a category of its own in categories.
+feature_weights : dict, list or None, default=None
+    With "gower": how much columns count, {column: weight} or one weight per column; 1 for those not named.
+""",
     "polish": """
 polish : bool or "auto", default="auto"
     At the end, move single points while that lowers the energy. "auto": with a goal, up to 100,000 rows and without

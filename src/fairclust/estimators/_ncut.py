@@ -62,14 +62,7 @@ class FairNCut(FairClusterer):
         so weights from 1 to 100 are usual. "auto": the smallest λ found that meets ``max_fairness_error``.
     %(fairness_goals)s
     %(groups)s
-    categorical_features : "from_dtype", list of names, places or bool, or None, default="from_dtype"
-        With "gower": which columns of X are categories. "from_dtype": the text, categorical and boolean columns of a
-        data frame.
-    missing_values : {"error", "observed", "own"}, default="error"
-        With "gower": what an empty cell (NaN, None) is. "observed": its column counts what it counts between two rows
-        on average, so that the others decide. "own": the same for numbers, and a category of its own in categories.
-    feature_weights : dict, list or None, default=None
-        With "gower": how much columns count, {column: weight} or one weight per column; 1 for those not named.
+    %(gower_columns)s
     solver : {"dual", "bound"}, default="dual"
         Who takes the bound steps. "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the
         paper, much slower; costs are counted in n_samples times Ncut, or its steps would be lost in rounding.
