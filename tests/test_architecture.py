@@ -241,6 +241,36 @@ def test_nobody_enters_another_part_by_a_private_door(path):
     assert not [*private_imports(path), *private_attributes(path)]
 
 
+def nodes_of(kind):
+    """Every node of a kind in the package, with its file."""
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kind):
+                yield path, node
+
+
+EXEMPT = {"ParquetBlocks", "Protocol"}  # DaskParquet is used the same way, and says so; typing's, and the field's own
+
+
+def test_a_class_is_an_interface_or_final():
+    classes = {node.name: node for path, node in nodes_of(ast.ClassDef) if path.name != "errors.py"}
+    extended = {ast.unparse(base) for node in classes.values() for base in node.bases} & set(classes)
+    made = {node.func.id for _, node in nodes_of(ast.Call) if isinstance(node.func, ast.Name)}
+    assert not extended & made - EXEMPT
+
+
+METHOD = {"_sweep", "_objectives", "_solvers", "_fairness", "_goals", "_fit", "_graph"}
+
+
+def test_no_part_of_the_method_is_asked_for_its_type():
+    ours = {node.name for path, node in nodes_of(ast.ClassDef) if top(path) in METHOD} - {"StopReason"}  # a word
+    stated = {(path, node.lineno) for path, node in nodes_of(ast.Assert)}
+    for path, node in nodes_of(ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and (path, node.lineno) not in stated:
+            names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+            assert not names & ours, f"{path.relative_to(PACKAGE)}: line {node.lineno}"
+
+
 def test_every_public_name_has_a_docstring():
     for path in sources():
         tree = ast.parse(path.read_text(encoding="utf-8"))

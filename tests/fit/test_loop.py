@@ -14,7 +14,7 @@ from fairclust._fairness.term import one_attribute
 from fairclust._fit import coarse as coarse_to_fine
 from fairclust._fit.coarse import fit_coarse_to_fine
 from fairclust._fit.loop import ASSIGNMENTS, fit_once
-from fairclust._fit.problem import Problem
+from fairclust._fit.problem import PointsProblem
 from fairclust._fit.records import Start, StopReason
 from fairclust._fit.settings import Settings
 from fairclust._objectives import KMeansObjective
@@ -32,7 +32,7 @@ def parts_of(data):
 
 
 def fit(data, solver=None, weight=None, settings=None, state=None):
-    problem = Problem(*parts_of(data), solver or Dual(), settings or Settings())
+    problem = PointsProblem(*parts_of(data), solver or Dual(), settings or Settings())
     ask = problem.ask_at(problem.full_weights(data.weight if weight is None else weight))
     return fit_once(problem, ask, Start(data.init, state))
 
@@ -161,7 +161,7 @@ def test_empty_clusters_take_the_points_that_are_served_worst():
 
 def test_many_rows_are_fitted_on_a_sample_first_and_end_as_low(monkeypatch):
     data = people(6000, n_clusters=4, seed=3)
-    problem = Problem(*parts_of(data), Dual(), Settings())
+    problem = PointsProblem(*parts_of(data), Dual(), Settings())
     ask, sweep = problem.ask_at(problem.full_weights(data.weight)), problem.sweep
     direct = fit(data)
     monkeypatch.setattr(coarse_to_fine, "_SMALLEST_SAMPLE", 1000)

@@ -11,7 +11,7 @@ from fairclust import FairKMeans
 from fairclust._fairness.term import one_attribute
 from fairclust._fit.loop import fit_once
 from fairclust._fit.polish import PenaltyMoves, polish
-from fairclust._fit.problem import Problem
+from fairclust._fit.problem import PointsProblem
 from fairclust._fit.records import Start
 from fairclust._fit.settings import Settings
 from fairclust._objectives import KMeansObjective
@@ -38,7 +38,7 @@ def test_polishing_ends_where_no_single_move_pays(each_kernel, seed):
     sweep = InMemorySweep(build_layout(codes, 2), 3)
     fairness, weight = one_attribute(np.bincount(codes) / 60), np.full(3, 30.0)
     objective = KMeansObjective(data.X)
-    problem = Problem(objective, sweep, fairness, Dual(), Settings(max_iter=1))
+    problem = PointsProblem(objective, sweep, fairness, Dual(), Settings(max_iter=1))
     ask = problem.ask_at(weight[:, None])
     rough = fit_once(problem, ask, Start(data.init))
     polished, is_done = polish(problem, ask, rough, PenaltyMoves(fairness, weight, rough.masses))

@@ -11,7 +11,7 @@ from cases import people
 from fairclust import FairKMeans, datasets
 from fairclust._fairness.term import one_attribute
 from fairclust._fit.aims import CostAim, GoalAim
-from fairclust._fit.problem import Problem
+from fairclust._fit.problem import PointsProblem
 from fairclust._fit.records import Start
 from fairclust._fit.settings import Settings
 from fairclust._goals.counts import move_to_counts, proportional_counts
@@ -30,7 +30,7 @@ def problem_of(data):
     names, codes = np.unique(data.groups, return_inverse=True)
     sweep = InMemorySweep(build_layout(codes.astype(np.int32), len(names)), len(data.init))
     fairness = one_attribute(np.bincount(codes) / len(codes))
-    return Problem(KMeansObjective(data.X), sweep, fairness, Dual(), Settings())
+    return PointsProblem(KMeansObjective(data.X), sweep, fairness, Dual(), Settings())
 
 
 # --- goals ------------------------------------------------------------------------------------------------------------

@@ -44,6 +44,10 @@ class KLFairness:
         """Σ μ log(μ/p)."""
         return ShareTerms(self.target, self.target, np.zeros_like(self.target))
 
+    def scaled(self, fraction: float) -> KLFairness:
+        """The same: proportions do not change with the weight."""
+        return self
+
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,). An empty cluster counts as lacking every group."""
         return kl_errors(masses, masses.sum(axis=1, keepdims=True), rows_of(self.target, clusters))

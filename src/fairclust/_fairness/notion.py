@@ -64,6 +64,10 @@ class Part(Protocol):
         """The notion in numbers."""
         ...
 
+    def scaled(self, fraction: float) -> Part:
+        """The same for a sample with so much of the weight."""
+        ...
+
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Error of each row; ``clusters`` says which cluster each row is (None: row k is cluster k)."""
         ...

@@ -50,6 +50,10 @@ class OverlapFairness:
         """Σ μ log(μ/p) + p − μ."""
         return ShareTerms(self.target, self.target, np.ones_like(self.target), counts_everyone=True)
 
+    def scaled(self, fraction: float) -> OverlapFairness:
+        """The same: proportions do not change with the weight."""
+        return self
+
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,)."""
         return overlap_errors(masses[:, :-1], masses[:, -1:], rows_of(self.target, clusters))

@@ -69,11 +69,7 @@ class Representation:
 
     def scaled(self, fraction: float) -> Representation:
         """The same term for a sample with so much of the weight."""
-        if self.n_attributes == self.n_parts:
-            return self
-        return replace(
-            self, parts=tuple(part.scaled(fraction) if isinstance(part, SizeFairness) else part for part in self.parts)
-        )
+        return replace(self, parts=tuple(part.scaled(fraction) for part in self.parts))
 
     def with_sizes(self, sizes: SizeFairness) -> Representation:
         """The same term, with bounds on sizes as its last part."""
@@ -109,9 +105,8 @@ class Representation:
         """Masses of each attribute's groups, and what they are shares of: (n_clusters, n_groups), (n_clusters, 1)."""
         tables = []
         for part, table in list(zip(self.parts, self.by_part(masses), strict=True))[: self.n_attributes]:
-            n_groups = part.target.shape[-1]
-            size = table.sum(axis=1, keepdims=True) if n_groups == table.shape[1] else table[:, -1:]
-            tables.append((table[:, :n_groups], size))
+            size = table[:, -1:] if part.overlaps else table.sum(axis=1, keepdims=True)
+            tables.append((table[:, : part.target.shape[-1]], size))
         return tables
 
     def proportions(self, masses: FloatArray) -> FloatArray:
@@ -150,10 +145,10 @@ class Representation:
             target = part.target if part.target.ndim == 1 else part.target.mean(axis=0)
             if not len(target):
                 continue
-            if len(target) == own.shape[1]:  # the last column follows from the others
-                columns.append((own - own.sum(axis=1, keepdims=True) * target)[:, :-1])
-            else:
+            if part.overlaps:
                 columns.append(own[:, :-1] - own[:, -1:] * target)
+            else:  # the last column follows from the others
+                columns.append((own - own.sum(axis=1, keepdims=True) * target)[:, :-1])
         return np.concatenate(columns, axis=1)
 
     def column_slope(self, masses: FloatArray) -> FloatArray:

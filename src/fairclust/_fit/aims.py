@@ -11,7 +11,6 @@ from .._fairness.term import Representation
 from .._goals.conditions import Conditions
 from .._goals.goals import Goal, MaxFairnessError
 from .._goals.sizes import SizeInterval
-from .._solvers.cone import Prices
 from .._typing import AnyArray, FloatArray
 from .asks import Ask, GoalAsk
 from .budget import spend
@@ -241,7 +240,7 @@ def multipliers(ask: GoalAsk, result: FitResult) -> FloatArray:
     Times the people of the cluster, so that it has the units of a weight. Zero where nothing holds it.
     """
     sizes = result.masses.sum(axis=1, keepdims=True)
-    if not isinstance(result.warm, Prices):
+    if result.warm is None:
         return np.zeros((len(sizes), len(ask.goal.clauses)))
     spread = ask.goal.multipliers(result.warm.theta)
     # Prices that differ by less than temperatures hold nobody.

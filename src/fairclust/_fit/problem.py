@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +31,7 @@ class WeightedFit:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(ABC):
     """One data set with its parts; fits for any ask, from any start."""
 
     objective: Objective
@@ -69,6 +70,48 @@ class Problem:
             return PlainAsk()
         return WeightAsk(fairness, weights, self.solver)
 
+    def sampled(self, step: int) -> Problem:
+        """The same problem on every step-th point."""
+        sample, rows = self.sweep.sampled(step)
+        fraction = sample.total / self.sweep.total
+        return replace(
+            self,
+            sweep=sample,
+            objective=self.objective.sampled(rows),
+            fairness=self.fairness.scaled(fraction),
+            sample_fraction=self.sample_fraction * fraction,
+            n_people=self.n_people or self.sweep.n_samples,
+        )
+
+    def error(self, result: FitResult) -> float:
+        """Fairness error, summed over clusters and attributes, on the hard labels."""
+        return float(self.fairness.errors(result.masses).sum())
+
+    @abstractmethod
+    def fit_weights(self, fairness_weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
+        """Fit at a weight per cluster and attribute."""
+
+    @abstractmethod
+    def fit_ask(self, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
+        """Fit for what is asked."""
+
+    @abstractmethod
+    def proved(self, ask: GoalAsk, found: FitResult) -> FitResult:
+        """The result, with a proof of how far from the cheapest it can be, where there is one."""
+
+    @abstractmethod
+    def coarse(self) -> Problem | None:
+        """The same problem on a sample of the points; None where there are too few to need one."""
+
+    @abstractmethod
+    def natural_weight(self, parameters: FloatArray) -> float:
+        """A weight of the right order, at these parameters."""
+
+
+@dataclass(frozen=True)
+class PointsProblem(Problem):
+    """Points in space, whose costs are sums over the points."""
+
     def fit_weights(self, fairness_weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
         """Fit at a weight per cluster and attribute."""
         return self.fit_ask(self.ask_at(fairness_weights), start, settings)
@@ -104,23 +147,6 @@ class Problem:
         """The same problem on a sample of the points; None where there are too few to need one."""
         step = sampling_step(self.sweep, self.solver, self.settings)
         return self.sampled(step) if step >= 2 else None
-
-    def sampled(self, step: int) -> Problem:
-        """The same problem on every step-th point."""
-        sample, rows = self.sweep.sampled(step)
-        fraction = sample.total / self.sweep.total
-        return replace(
-            self,
-            sweep=sample,
-            objective=self.objective.sampled(rows),
-            fairness=self.fairness.scaled(fraction),
-            sample_fraction=self.sample_fraction * fraction,
-            n_people=self.n_people or self.sweep.n_samples,
-        )
-
-    def error(self, result: FitResult) -> float:
-        """Fairness error, summed over clusters and attributes, on the hard labels."""
-        return float(self.fairness.errors(result.masses).sum())
 
     def natural_weight(self, parameters: FloatArray) -> float:
         """Return a weight of the right order: a cluster's fairness is worth moving its points by their gap."""

@@ -11,13 +11,13 @@ from .._table.gower import best_place, distances, places, sums_to_each
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from .centers import most_remote, slices
-from .kmedian import Effort, KMedianObjective, Medoids
+from .kmedian import Effort, MedianObjective, Medoids
 
 _SAMPLED = 512  # rows of a cluster that tell how it is best cut in two
 _ROUNDS = 4  # of two medoids
 
 
-class GowerObjective(KMedianObjective):
+class GowerObjective(MedianObjective):
     """Σ_p d(x_p, c_k(p)) with Gower's distance d; c_k is a row of cluster k, or its medians and commonest categories.
 
     The distance is a sum over columns, so the sum of a cluster's distances to each of its rows takes sorting only:
@@ -40,7 +40,7 @@ class GowerObjective(KMedianObjective):
         effort: Effort | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        super().__init__(places(rows), "manhattan", center, effort, weights)
+        super().__init__(places(rows), center, effort, weights)
         self.rows = rows
 
     def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:

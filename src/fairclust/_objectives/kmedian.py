@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -74,8 +75,8 @@ class Effort:
     n_distances: int = 0
 
 
-class KMedianObjective(Objective):
-    """Σ_p d(x_p, c_k(p)), with a_pk = d(x_p, c_k) and c_k the medoid or the geometric median of cluster k.
+class MedianObjective(Objective):
+    """Σ_p d(x_p, c_k(p)), with c_k a row of cluster k or the best place anywhere. A subclass knows the distance.
 
     A medoid is a point of its own cluster. So that the point costs bound the objective from above, the medoids that
     the costs were computed from stay in their clusters (:meth:`anchors`): every labelling that is then proposed has
@@ -84,33 +85,21 @@ class KMedianObjective(Objective):
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        float32 or float64, C-contiguous, in the user's order.
-    metric : {"euclidean", "manhattan"}
+        The rows, as places that a centre can be at.
     center : {"medoid", "geometric"}
-        "geometric": anywhere in space; for manhattan the median of every feature.
     effort : Effort or None
         Counts the distances.
     weights : ndarray of shape (n_samples,) or None
-        Sample weights, for the variance that ``tol`` is relative to.
+        Sample weights.
     """
 
     can_relocate = True
 
-    def __init__(
-        self,
-        X: FloatArray,
-        metric: str = "euclidean",
-        center: str = "medoid",
-        effort: Effort | None = None,
-        weights: FloatArray | None = None,
-    ) -> None:
+    def __init__(self, X: FloatArray, center: str, effort: Effort | None, weights: FloatArray | None) -> None:
         self.X = X
-        self._weights = weights
-        self.metric = metric
         self.center = center
         self.effort = Effort() if effort is None else effort
-        self._metric = METRICS[metric]
-        self._variance = centers.mean_variance(X, weights)
+        self._weights = weights
         # What is known of centres and labels is looked up by their values: arrays may be copied on the way.
         self._filled: FloatArray | None = None  # the centres that the point costs are distances to
         self._medoids: Medoids | None = None  # the last ones found,
@@ -165,6 +154,80 @@ class KMedianObjective(Objective):
         self._soft = PricedCenters(centers.copy(), value)
         return centers
 
+    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
+        """Sum of distances to the new centres, as the search for them found it."""
+        assert self._soft is not None
+        assert self._soft.are_at(new)
+        return min(self._soft.value, answer.cost)
+
+    def _soft_center(
+        self, sweep: InMemorySweep, together: IntArray, soft_weights: FloatArray, start: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """One centre of all points with these weights, no worse than ``start``; and the sum of distances to it."""
+        if self.center == "geometric":
+            place = self._medians(sweep, together, soft_weights, start)
+            return place[0], self._cost(sweep, together, soft_weights, place)
+        found = self._search(sweep, together, np.array([-1]), is_exact=True, weights=soft_weights)
+        before = self._cost(sweep, together, soft_weights, start)
+        is_medoid = found.positions[0] >= 0 and found.value <= before
+        return (found.centers[0], found.value) if is_medoid else (start[0], before)
+
+    @abstractmethod
+    def _search(
+        self,
+        sweep: InMemorySweep,
+        labels: IntArray,
+        old: IntArray,
+        *,
+        is_exact: bool,
+        weights: FloatArray | None = None,
+    ) -> Medoids:
+        """The medoids of these labels; ``old`` are the positions of those in use, or −1."""
+
+    @abstractmethod
+    def _cost(self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray, centers: FloatArray) -> float:
+        """Weighted sum of the distances to these centres."""
+
+    @abstractmethod
+    def _start(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
+        """Where the search for the best places starts."""
+
+    @abstractmethod
+    def _medians(
+        self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray | None, start: FloatArray
+    ) -> FloatArray:
+        """The best places, none worse than where it starts."""
+
+
+class KMedianObjective(MedianObjective):
+    """Σ_p d(x_p, c_k(p)), with a_pk = d(x_p, c_k) and c_k the medoid or the geometric median of cluster k.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        float32 or float64, C-contiguous, in the user's order.
+    metric : {"euclidean", "manhattan"}
+    center : {"medoid", "geometric"}
+        "geometric": anywhere in space; for manhattan the median of every feature.
+    effort : Effort or None
+        Counts the distances.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weights, for the variance that ``tol`` is relative to.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        metric: str = "euclidean",
+        center: str = "medoid",
+        effort: Effort | None = None,
+        weights: FloatArray | None = None,
+    ) -> None:
+        super().__init__(X, center, effort, weights)
+        self.metric = metric
+        self._metric = METRICS[metric]
+        self._variance = centers.mean_variance(X, weights)
+
     def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
         """Distances to the centres."""
         sweep.base_cost, value = kernels.distances(
@@ -172,12 +235,6 @@ class KMedianObjective(Objective):
         )
         self._filled = parameters.copy()
         return float(value)
-
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """Sum of distances to the new centres, as the search for them found it."""
-        assert self._soft is not None
-        assert self._soft.are_at(new)
-        return min(self._soft.value, answer.cost)
 
     def sampled(self, rows: IntArray) -> KMedianObjective:
         """K-median on some rows only; their medoids are rows of X all the same."""
@@ -235,18 +292,6 @@ class KMedianObjective(Objective):
         if self._filled is not None and len(self._filled) == len(centers):
             centers[positions < 0] = self._filled[positions < 0]
         return Medoids(positions, centers, float(value.sum()), float(lower.sum()))
-
-    def _soft_center(
-        self, sweep: InMemorySweep, together: IntArray, soft_weights: FloatArray, start: FloatArray
-    ) -> tuple[FloatArray, float]:
-        """One centre of all points with these weights, no worse than ``start``; and the sum of distances to it."""
-        if self.center == "geometric":
-            place = self._medians(sweep, together, soft_weights, start)
-            return place[0], self._cost(sweep, together, soft_weights, place)
-        found = self._search(sweep, together, np.array([-1]), is_exact=True, weights=soft_weights)
-        before = self._cost(sweep, together, soft_weights, start)
-        is_medoid = found.positions[0] >= 0 and found.value <= before
-        return (found.centers[0], found.value) if is_medoid else (start[0], before)
 
     def _cost(self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray, centers: FloatArray) -> float:
         total = 0.0

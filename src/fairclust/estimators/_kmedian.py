@@ -16,7 +16,7 @@ from .._fit.problem import Problem, WeightedFit
 from .._objectives import GowerObjective, Objective
 from .._objectives.coded_seeds import row_centers
 from .._objectives.gower import gower_starts
-from .._objectives.kmedian import CENTERS, METRICS, KMedianObjective
+from .._objectives.kmedian import CENTERS, METRICS, KMedianObjective, MedianObjective
 from .._people.attributes import Attributes
 from .._table.coded import CodedRows
 from .._table.features import Features, is_table, read_table
@@ -228,7 +228,7 @@ class FairKMedian(PredictingClusterer):
         nearest = self.transform(X).min(axis=1)
         return -float(nearest.sum() if sample_weight is None else np.asarray(sample_weight, dtype=float) @ nearest)
 
-    def _objective(self, X: Any, weights: FloatArray | None) -> KMedianObjective:
+    def _objective(self, X: Any, weights: FloatArray | None) -> MedianObjective:
         center = checks.check_choice("center", self.center, CENTERS)
         if isinstance(X, CodedRows):
             return GowerObjective(X, center, weights=weights)
@@ -258,7 +258,7 @@ class FairKMedian(PredictingClusterer):
     def _store_medoids(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
         """Store the exact medoids of the final labels; return the fit with its centres and objective theirs."""
         result = fit.result
-        assert isinstance(problem.objective, KMedianObjective | StreamedKMedian)
+        assert isinstance(problem.objective, MedianObjective | StreamedKMedian)
         medoids = problem.objective.medoids(problem.sweep, result.labels)  # type: ignore[arg-type]
         self.medoid_indices_ = np.where(medoids.positions >= 0, problem.sweep.rows_of(medoids.positions), -1)
         self.n_distance_evaluations_ = problem.objective.effort.n_distances

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .. import _checks as checks
 from .._fairness.term import representation
-from .._fit.problem import Problem
+from .._fit.problem import PointsProblem, Problem
 from .._fit.records import Start
 from .._objectives import FixedObjective
 from .._onnx_files import Rule, write_onnx
@@ -131,7 +131,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
             checks.resolve_threads(self.n_jobs),
         )
         parts = [(wanted if wanted.ndim == 1 else wanted[used], overlaps) for wanted, overlaps in attributes.parts]
-        return Problem(
+        return PointsProblem(
             FixedObjective(self._objective(X, weights), centers),
             sweep,
             representation(parts, cells.membership),

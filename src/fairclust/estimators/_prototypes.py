@@ -12,7 +12,7 @@ from .. import _checks as checks
 from .._fairness.sizes import SizeFairness
 from .._fairness.term import representation
 from .._fit.coarse import sampling_step
-from .._fit.problem import Problem
+from .._fit.problem import PointsProblem, Problem
 from .._fit.restarts import CANDIDATES_PER_START, is_worth_racing
 from .._fit.settings import Settings
 from .._objectives import Objective
@@ -116,7 +116,7 @@ class PrototypeClusterer(FairClusterer):
             every = np.full(sweep.n_clusters, sweep.total)
             fairness = fairness.with_sizes(SizeFairness(bounds.lower * every, bounds.upper * every))
         weights = self._attribute_weights(population.attributes)
-        return Problem(objective, sweep, fairness, solver, settings, attribute_weights=weights)
+        return PointsProblem(objective, sweep, fairness, solver, settings, attribute_weights=weights)
 
     def _streamed_problem(
         self, blocks: Blocks, sensitive_features: Any, sample_weight: Any, solver: Solver, settings: Settings

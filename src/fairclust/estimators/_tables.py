@@ -14,7 +14,6 @@ from .._fit.problem import Problem, WeightedFit
 from .._objectives import CodedKMeansObjective, KMeansObjective, Objective, SparseKMeansObjective
 from .._objectives.coded_seeds import coded_starts, row_centers
 from .._people.attributes import Attributes
-from .._sweep.memory import InMemorySweep
 from .._table.coded import CodedRows
 from .._table.features import FeatureOptions, Features, has_words, is_table, learn_features, read_table
 from .._table.sparse import SparseRows, sparse_rows
@@ -134,9 +133,7 @@ class TableClusterer(PredictingClusterer):
     def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
         super()._store(problem, attributes, fit)
         result, self._means = fit.result, fit.result.parameters
-        if isinstance(
-            problem.sweep, InMemorySweep
-        ):  # the labels' own means: polishing may have left the centres behind
+        if problem.sweep.can_move_points:  # the labels' own means: polishing may have left the centres behind
             self._means = problem.objective.parameters(problem.sweep, result.labels, result.masses.sum(axis=1))
 
     def _distances(self, rows: Any) -> FloatArray:

@@ -19,7 +19,7 @@ from .._table.coded import packed
 from .._table.features import read_table
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from .blocks import ArrayBlock, Block, Blocks, ParquetBlocks, Reading
+from .blocks import ArrayBlock, Block, Blocks, HeldRows, ParquetBlocks, Reading
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, Work
 from .work import BlockCells, KeptCosts, encode, stacked
@@ -83,7 +83,7 @@ class DaskBlocks(Blocks):
 
 
 @dataclass
-class PreparedBlock(ArrayBlock):
+class PreparedBlock(HeldRows):
     """A partition as the tables want it, with its profiles. Lives on a worker."""
 
     profiles: Columns | None = None
@@ -111,7 +111,7 @@ def _has_room(n_bytes: int) -> bool:
     return bool(worker.monitor.get_process_memory() + n_bytes <= SHARE * worker.memory_manager.memory_limit)
 
 
-def _prepared(X: Any, values: Any, weights: Any, reading: Reading | None = None) -> ArrayBlock:
+def _prepared(X: Any, values: Any, weights: Any, reading: Reading | None = None) -> HeldRows:
     if reading is not None and reading.features is None:
         return ArrayBlock(X, None, None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1))
     if reading is None:

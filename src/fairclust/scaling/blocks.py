@@ -54,8 +54,8 @@ class Block(Protocol):
 
 
 @dataclass
-class ArrayBlock:
-    """Rows held in memory, or in a memory map: an array, or a data frame."""
+class HeldRows(ABC):
+    """Rows that can be cut into panels where they are: an array, or a data frame."""
 
     X: Any
     values: Columns | None = None
@@ -73,6 +73,11 @@ class ArrayBlock:
                 _part(self.values, rows) if with_groups and self.values is not None else None,
                 None if self.weights is None else np.asarray(self.weights[rows], dtype=np.float64),
             )
+
+
+@dataclass
+class ArrayBlock(HeldRows):
+    """Rows held in memory, or in a memory map."""
 
 
 @dataclass
