@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._goals.conditions import Conditions
-from .._goals.moves import Moves
+from .._goals.moves import MoveTable
 from .._solvers import FairnessTerm
 from .._typing import FloatArray, IntArray
 from .asks import Ask
@@ -26,7 +26,7 @@ _MOST_ROUNDS = 100  # of looking at every point; ten do nearly always
 _LEAST_GAIN = 1e-12  # of the energy; below this a gain is rounding
 
 
-class PenaltyMoves(Moves):
+class PenaltyMoves(MoveTable):
     """Moves that change Σ_k weight_k · fairness_k."""
 
     def __init__(self, fairness: FairnessTerm, fairness_weights: FloatArray, masses: FloatArray) -> None:
@@ -39,7 +39,7 @@ class PenaltyMoves(Moves):
         return self._fairness_weights[clusters] * self._fairness.value(rows, clusters)
 
 
-class GoalMoves(Moves):
+class GoalMoves(MoveTable):
     """Moves that keep a goal: they cost nothing, or may not be made."""
 
     def __init__(self, goal: Conditions, masses: FloatArray) -> None:
@@ -52,7 +52,7 @@ class GoalMoves(Moves):
         return np.where(is_met & (rows.sum(axis=1) > 0), 0.0, np.inf)
 
 
-def polish(problem: Problem, ask: Ask, result: FitResult, moves: Moves) -> tuple[FitResult, bool]:
+def polish(problem: Problem, ask: Ask, result: FitResult, moves: MoveTable) -> tuple[FitResult, bool]:
     """Move single points until no move lowers the energy; also say whether that was reached.
 
     The labels are then no longer argmin(a + price) for every point.

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 
 
-class Moves(ABC):
+class MoveTable(ABC):
     """What one person's move does beside its distance.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from .._sweep.question import Candidates, DataSweep, HardAnswer
 from .._typing import FloatArray, IntArray
 from .conditions import Conditions
-from .moves import Moves
+from .moves import MoveTable
 
 _SHORT_LIST = 12  # kinds of moves that points are looked up for at a time
 _CANDIDATES = 64  # points per kind of move: more are hardly ever moved
@@ -29,7 +29,7 @@ class Repaired:
     hard: HardAnswer
 
 
-class _Beyond(Moves):
+class _Beyond(MoveTable):
     """How many people each cluster is beyond the goal."""
 
     def __init__(self, goal: Conditions, masses: FloatArray, unit: float) -> None:

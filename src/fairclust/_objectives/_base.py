@@ -9,7 +9,7 @@ from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from .._goals.moves import Moves
+    from .._goals.moves import MoveTable
 
 
 class Objective(ABC):
@@ -84,7 +84,7 @@ class Objective(ABC):
         """For each cluster what F would gain, about, if it were two, and the two's parameters; None: unknown."""
         return None
 
-    def improve(self, sweep: Any, labels: Any, moves: Moves, least: float) -> int:
+    def improve(self, sweep: Any, labels: Any, moves: MoveTable, least: float) -> int:
         """Make moves of single points that lower the energy by more than ``least`` (IN/OUT labels, moves).
 
         Return how many; 0 means that no such move exists.

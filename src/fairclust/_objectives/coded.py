@@ -16,7 +16,7 @@ from . import centers
 from .means import MeansObjective
 
 if TYPE_CHECKING:
-    from .._goals.moves import Moves
+    from .._goals.moves import MoveTable
 
 
 _FEW = 8  # one in so many labels that change: adding up the changes takes less than adding up all
@@ -115,7 +115,7 @@ class CodedKMeansObjective(MeansObjective):
         points: Any = _Points(self.rows)
         return centers.halves(points, sweep.layout.order, labels, sweep.weights, len(parameters), power=2)
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: Moves, least: float) -> int:
+    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: MoveTable, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         rows, layout = self.rows, sweep.layout
         sizes = moves.masses.sum(axis=1)

@@ -15,7 +15,7 @@ from .centers import SQUARED_EUCLIDEAN
 from .means import MeansObjective
 
 if TYPE_CHECKING:
-    from .._goals.moves import Moves
+    from .._goals.moves import MoveTable
 
 
 class KMeansObjective(MeansObjective):
@@ -71,7 +71,7 @@ class KMeansObjective(MeansObjective):
         """Two means per cluster, of some of its points."""
         return centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), power=2)
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: Moves, least: float) -> int:
+    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: MoveTable, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         sizes = moves.masses.sum(axis=1)
         sums = kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads)
