@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
+from .._algebra import response
 from .._goals.conditions import Conditions, Priced
-from .._sweep.algebra import response
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._sweep.algebra import response
+from .._algebra import response
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution

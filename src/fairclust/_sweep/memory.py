@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._algebra import laplacian
 from .._core import kernels
 from .._core.tiles import TILE
 from .._typing import FloatArray, IntArray
-from .algebra import laplacian
 from .layout import Layout, build_layout, every_nth_of_each
 from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from .._algebra import laplacian
 from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._people.attributes import Cells
 from .._people.columns import Columns
-from .._sweep.algebra import laplacian
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep, by_cell
 from .._sweep.question import Answer, Candidates, HardAnswer, State

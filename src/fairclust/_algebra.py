@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._core import kernels
-from .._typing import FloatArray
+from ._core import kernels
+from ._typing import FloatArray
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 
