@@ -96,3 +96,87 @@ def test_mixes_turn_as_their_derivative_says(module, softness):
         moved[:, j] += step
         after, before = (module.error_mixes(at, center, 0.05, softness, FLAT)[0] for at in (moved, theta))
         np.testing.assert_allclose((after - before) / step, turn[:, :, j], atol=2e-4)
+
+
+def compositions(n_clusters=6, n_groups=3, seed=3):
+    """Masses with an absent group and an empty cluster among them, and targets, one of them 0."""
+    rng = np.random.default_rng(seed)
+    masses = rng.gamma(0.5, 10.0, (n_clusters, n_groups))
+    masses[1, 0] = 0.0
+    masses[2] = 0.0
+    target = rng.dirichlet(np.ones(n_groups), n_clusters)
+    if n_groups > 2:
+        target[3, 1], target[3, 2] = 0.0, target[3, 1] + target[3, 2]
+    masses[4] = 17.0 * target[4]  # fair
+    return masses, target
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 3, 9])
+@pytest.mark.parametrize("is_shared", [False, True], ids=["a target each", "one target"])
+def test_compiled_errors_and_bends_are_those_of_numpy(n_groups, is_shared):
+    masses, target = compositions(n_groups=n_groups)
+    target = target[:1] if is_shared else target
+    np.testing.assert_allclose(
+        *(module.kl_value(masses, masses.sum(axis=1), target, 1e-20) for module in (kernels, fallback)),
+        rtol=1e-12,
+        atol=1e-15,
+    )
+    one, other = (module.kl_bend(masses, target, 1e-20) for module in (kernels, fallback))
+    for k in range(len(masses)):
+        np.testing.assert_allclose(one[k], other[k], rtol=1e-9, atol=1e-9 * abs(other[k]).max())
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_a_bend_is_the_positive_part_of_the_second_derivative(module):
+    masses, target = compositions()
+    masses = masses[[0, 3, 5]]
+    target = target[[0, 3, 5]]
+    bend = module.kl_bend(masses, target, 1e-20)
+    for k in range(3):
+        second = np.diag(target[k] / masses[k] ** 2) - 1.0 / masses[k].sum() ** 2
+        values, vectors = np.linalg.eigh(second)
+        wanted = vectors * np.maximum(values, 0.0) @ vectors.T
+        np.testing.assert_allclose(bend[k], wanted, atol=1e-9 * abs(wanted).max())
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_newtons_step_solves_its_own_equation(module):
+    """(I + B·A) x = want, with two attributes whose columns share cells."""
+    rng = np.random.default_rng(5)
+    _, *counted = tables(n_cells=6)
+    curvature, scale = module.laplacian(*counted, 1e-3), 7.0
+    membership = np.zeros((6, 5))
+    membership[np.arange(6), np.arange(6) % 3] = membership[np.arange(6), 3 + np.arange(6) % 2] = 1.0
+    bend = np.zeros((5, 5, 5))
+    bend[:, :3, :3] = module.kl_bend(rng.gamma(2.0, 5.0, (5, 3)), np.full((1, 3), 1 / 3), 1e-20)
+    bend[:, 3:, 3:] = module.kl_bend(rng.gamma(2.0, 5.0, (5, 2)), np.full((1, 2), 1 / 2), 1e-20)
+    want = rng.normal(size=(5, 5))
+    system, right, roots = module.newton_system(curvature, scale, membership, bend, want)
+    np.testing.assert_allclose(roots @ roots.transpose(0, 2, 1), bend, atol=1e-9 * abs(bend).max())
+    assert roots.shape[2] <= 3  # each attribute lacks a direction: that of its size
+    np.testing.assert_allclose(system, system.T, rtol=1e-12)
+    x = want - (roots @ np.linalg.solve(system, right).reshape(5, -1, 1))[:, :, 0]
+    answer = scale * np.einsum("ci,ckl,cj,lj->ki", membership, curvature, membership, x)
+    np.testing.assert_allclose(x + (bend @ answer[:, :, None])[:, :, 0], want, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("module", BOTH)
+@pytest.mark.parametrize("power", [1, 2])
+def test_two_means_find_two_heaps(module, power):
+    rng = np.random.default_rng(6)
+    points = np.concatenate((rng.normal(size=(40, 3)), rng.normal((9.0, 0.0, 4.0), 1.0, (60, 3))))
+    mass = rng.uniform(0.5, 2.0, 100)
+    gain, places = module.two_means(points, mass, power, 8, 6)
+    heaps = [np.average(points[part], axis=0, weights=mass[part]) for part in (slice(40), slice(40, None))]
+    np.testing.assert_allclose(np.sort(places, axis=0), np.sort(heaps, axis=0), rtol=1e-9)
+    one = np.linalg.norm(points - np.average(points, axis=0, weights=mass), axis=1) ** power
+    two = np.min([np.linalg.norm(points - heap, axis=1) for heap in heaps], axis=0) ** power
+    assert gain == pytest.approx(mass @ (one - two), rel=1e-9)
+
+
+@pytest.mark.parametrize("module", BOTH)
+@pytest.mark.parametrize("points", [np.ones((1, 2)), np.ones((5, 2)), np.zeros((0, 2))], ids=["one", "alike", "none"])
+def test_what_cannot_be_cut_in_two_gains_nothing(module, points):
+    gain, places = module.two_means(points, np.ones(len(points)), 2, 8, 6)
+    assert gain == 0.0
+    assert places.shape == (2, 2)

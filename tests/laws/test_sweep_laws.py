@@ -157,8 +157,7 @@ def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_k
         parts.append(counted(rows, before.copy()))
         before += np.bincount(q.codes[rows], minlength=3)
     together = sum(one for one, _ in parts)
-    np.testing.assert_allclose(np.triu(together, 1), np.triu(pairs, 1), rtol=1e-9, atol=1e-12)
-    # The diagonal sums squares tile by tile in single precision.
+    # Sums of a chunk are in single precision.
     np.testing.assert_allclose(together, pairs, rtol=1e-6, atol=1e-12)
     taken = every_nth_of_each(q.codes, steps)
     weights = np.ones(len(taken)) if q.weights is None else q.weights[taken]

@@ -30,6 +30,10 @@ match_nodes         pairs of strongly tied nodes, for a coarser graph
 contract            the coarser graph
 laplacian           sums of pairs that a sweep counted → how masses answer to prices
 response            the same for unknowns behind the prices: a matrix for Newton's step
+kl_value            KL(target ‖ shares) of each cluster, from masses
+kl_bend             its second derivative without the negative part
+newton_system       Newton's system for the prices at a weight, symmetric
+two_means           two centres of some points, and what they save
 error_mixes         the dearest mixes whose KL error is within a limit, their worth, how they turn
 ==================  ===================================================================================
 

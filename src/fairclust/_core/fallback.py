@@ -15,14 +15,14 @@ from .._typing import FloatArray, IntArray
 from .fallback_graph import associations, contract, link_costs, match_nodes, move_nodes
 from .fallback_medoids import coordinate_medians, median_sums, medoids
 from .fallback_rows import coded_costs, coded_distances, coded_moves, coded_sums, sparse_distances, sparse_sums
-from .fallback_small import error_mixes, laplacian, response
+from .fallback_small import error_mixes, kl_bend, kl_value, laplacian, newton_system, response, two_means
 from .tiles import TILE, to_tiles
 
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
-    "contract", "coordinate_medians", "distances", "error_mixes", "label_sums", "laplacian", "link_costs",
-    "match_nodes", "median_sums", "medoids", "move_nodes", "name", "response", "soft_rows", "soft_sums",
-    "sparse_distances", "sparse_sums", "sweep", "sweep_rows",
+    "contract", "coordinate_medians", "distances", "error_mixes", "kl_bend", "kl_value", "label_sums", "laplacian",
+    "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_system", "response",
+    "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "two_means",
 ]  # fmt: skip
 
 name = "numpy"

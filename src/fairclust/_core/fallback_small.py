@@ -8,6 +8,7 @@ from .._typing import FloatArray
 from .mixes import falling_root, softened
 
 _MOST_STEPS = 60  # of Newton's search from below, which doubles its digits near the end; ten do nearly always
+_ROUNDING = 1e-12  # of the largest eigenvalue: what is left of one that is none
 
 
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray, faint: float) -> FloatArray:
@@ -48,6 +49,67 @@ def response(laplacians: FloatArray, through: FloatArray) -> FloatArray:
     n_clusters, _, n_unknowns = through.shape
     table = np.einsum("kct,ckl,lcu->ktlu", through, laplacians, through, optimize=True)
     return np.ascontiguousarray(table.reshape(n_clusters * n_unknowns, -1))
+
+
+def kl_value(masses: FloatArray, sizes: FloatArray, target: FloatArray, smallest: float) -> FloatArray:
+    """KL(target ‖ masses/size) of each row; shares below ``smallest`` count as that."""
+    size = sizes[:, None]
+    shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
+    ratio = np.where(target > 0, target / np.maximum(shares, smallest), 1.0)
+    return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)
+
+
+def kl_bend(masses: FloatArray, target: FloatArray, smallest: float) -> FloatArray:
+    """Its second derivative by the masses, diag(target/masses²) − 1/size², without the negative part."""
+    size = np.maximum(masses.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.25)
+    tables = (target / np.maximum(masses / size, smallest) ** 2)[:, :, None] * np.eye(masses.shape[1]) - 1.0
+    values, vectors = np.linalg.eigh(tables)
+    return np.einsum("kij,kj,klj->kil", vectors, np.maximum(values, 0.0), vectors) / size[:, :, None] ** 2
+
+
+def newton_system(
+    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, want: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """I + Rᵀ·A·R, Rᵀ·A·want and R, with R·Rᵀ = bend and A how column masses answer to column prices."""
+    values, vectors = np.linalg.eigh(bend)
+    values = np.where(values > _ROUNDING * values.max(axis=1, keepdims=True, initial=0.0), values, 0.0)
+    rank = int((values > 0).sum(axis=1).max(initial=0))
+    n_columns = bend.shape[1]
+    roots = (vectors * np.sqrt(values)[:, None, :])[:, :, n_columns - rank :]
+    through = np.ascontiguousarray(membership @ roots)
+    system = scale * response(curvature, through) + np.eye(len(want) * rank)
+    answers = scale * np.einsum("ckl,lc->kc", curvature, want @ membership.T)
+    return system, np.einsum("kct,kc->kt", through, answers).ravel(), np.ascontiguousarray(roots)
+
+
+def two_means(points: FloatArray, mass: FloatArray, power: int, turns: int, rounds: int) -> tuple[float, FloatArray]:
+    """Cut along the longest axis, then Lloyd's steps; what one centre costs more than the two, and the two."""
+    if len(points) < 2 or not mass.sum() > 0:
+        return 0.0, np.zeros((2, points.shape[1]))
+    mean = mass @ points / mass.sum()
+    centered = points - mean
+    axis = np.zeros(points.shape[1])
+    axis[(mass @ centered**2).argmax()] = 1.0
+    for _ in range(turns):  # power iteration
+        turned = (mass * (centered @ axis)) @ centered
+        largest = abs(turned).max()
+        if not largest > 0 or not np.isfinite(largest):
+            break
+        axis = turned / largest
+        axis /= np.linalg.norm(axis)
+    side = centered @ axis > 0
+    for _ in range(rounds):
+        if not mass[side].sum() > 0 or not mass[~side].sum() > 0:
+            return 0.0, np.stack((mean, mean))
+        places = np.stack([mass[half] @ points[half] / mass[half].sum() for half in (~side, side)])
+        distance = ((points[:, None, :] - places) ** 2).sum(axis=2)
+        nearer = distance[:, 1] < distance[:, 0]
+        if (nearer == side).all():
+            break
+        side = nearer
+    before = (centered**2).sum(axis=1) ** (power / 2)
+    after = distance.min(axis=1) ** (power / 2)
+    return float(mass @ (before - after)), places
 
 
 def error_mixes(

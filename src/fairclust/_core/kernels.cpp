@@ -46,9 +46,9 @@ static inline void store_float(float* p, vdouble v) {
 }
 
 // exp(x) for x <= 0, to the last few bits. x = n ln 2 + r, |r| <= ln(2)/2; exp(r) by its Taylor polynomial; 2^n is added
-// to the exponent bits. Below the smallest normal number the answer is that number, which is as good as 0 here.
+// to the exponent bits. Below exp(-80) the answer is that, which is as good as 0 here, and still normal as a share.
 static inline vfloat exp_nonpositive(vfloat x) {
-    x = larger(x, splat<float>(-87.0f));
+    x = larger(x, splat<float>(-80.0f));
     const vfloat shifted = x * 1.44269504088896341f + 12582912.0f;  // round to nearest: n sits in the low bits
     const vfloat n = shifted - 12582912.0f;
     const vfloat r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -215,27 +215,64 @@ static inline void softmax_tile(const float* a, int64_t n_clusters, float scale,
         }
 }
 
-// Adds s_k s_l of the tile's undecided points first, first + step, ... to the upper triangle of the curvature.
-static inline void add_curvature(const float* e, const float* z, const float* w, int64_t n_clusters, int64_t first,
-                                 int64_t step, double* curvature) {
-    constexpr float kDecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
-    constexpr int kMost = 32;          // choices that are followed; a point with more is rare and hot
-    for (int64_t i = first; i < kTile; i += step) {
-        if (!(z[i] > 1 + kDecided) || w[i] == 0) continue;
-        double value[kMost];
-        int64_t at[kMost];
-        int n = 0;
-        const float floor = kDecided * 0.1f * z[i];
-        for (int64_t k = 0; k < n_clusters && n < kMost; ++k) {
-            const float v = e[k * kTile + i];
-            at[n] = k;
-            value[n] = (double)v;
-            n += v > floor;
-        }
-        const double scale = (double)w[i] / ((double)z[i] * (double)z[i]);
-        for (int p = 0; p < n; ++p)
-            for (int q = p + 1; q < n; ++q) curvature[at[p] * n_clusters + at[q]] += scale * value[p] * value[q];
+constexpr float kUndecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
+constexpr float kNothing = 1e-15f;   // of a point: squares of it are still normal numbers, which denormal ones slow down
+
+// Adds s_k s_l of a point that is between a few of many clusters to the upper triangle of the curvature.
+static inline void add_pairs(const float* e, float z, float w, int64_t n_clusters, double* curvature) {
+    constexpr int kMost = 32;  // choices that are followed; a point with more is rare and hot
+    double value[kMost];
+    int64_t at[kMost];
+    int n = 0;
+    const float floor = kUndecided * 0.1f * z;
+    for (int64_t k = 0; k < n_clusters && n < kMost; ++k) {
+        const float v = e[k * kTile];
+        at[n] = k;
+        value[n] = (double)v;
+        n += v > floor;
     }
+    const double scale = (double)w / ((double)z * (double)z);
+    for (int p = 0; p < n; ++p)
+        for (int q = p + 1; q < n; ++q) curvature[at[p] * n_clusters + at[q]] += scale * value[p] * value[q];
+}
+
+static void multiply(PairSums& held, int64_t n_clusters) {
+    float* sum = held.pairs;
+    for (int64_t k = 0; k + 1 < n_clusters; ++k) {
+        vfloat own[V];
+        for (int v = 0; v < V; ++v) own[v] = load<float>(held.soft + k * kTile + v * W);
+        for (int64_t l = k + 1; l < n_clusters; ++l, sum += W) {
+            vfloat add = splat<float>(0);
+            for (int v = 0; v < V; ++v) add += own[v] * load<float>(held.soft + l * kTile + v * W);
+            store<float>(sum, load<float>(sum) + add);
+        }
+    }
+    held.count = 0;
+}
+
+// Soft assignments times the root of the weight: their products are what is summed.
+static inline void hold(PairSums& held, const float* e, float z, float w, int64_t n_clusters) {
+    const float scale = sqrtf(w) / z;
+    for (int64_t k = 0; k < n_clusters; ++k) {
+        const float v = e[k * kTile];
+        held.soft[k * kTile + held.count] = v > kNothing ? v * scale : 0.0f;
+    }
+    if (++held.count == kTile) multiply(held, n_clusters);
+}
+
+static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
+    if (n_clusters > kDense) return;
+    if (held.count) {
+        for (int64_t k = 0; k < n_clusters; ++k)
+            for (int i = held.count; i < kTile; ++i) held.soft[k * kTile + i] = 0.0f;
+        multiply(held, n_clusters);
+    }
+    float* sum = held.pairs;
+    for (int64_t k = 0; k < n_clusters; ++k)
+        for (int64_t l = k + 1; l < n_clusters; ++l, sum += W) {
+            curvature[k * n_clusters + l] += total(widened(load<float>(sum)));
+            store<float>(sum, splat<float>(0));
+        }
 }
 
 // Weighted sum of log z. z is in [1, K], so the product of several z needs one logarithm; weights need one each.
@@ -253,42 +290,56 @@ static inline double log_total(const float* z, const float* w, int size, bool we
     return sum;
 }
 
-static void sweep(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end, float* e,
-                  double* masses, double* sums, double* curvature) {
+template <bool bent>
+static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
+                         float* e, PairSums& held, double* masses, double* sums, double* curvature) {
     alignas(64) float w[kTile];
     alignas(64) float z_values[kTile];
-    vfloat low[V], z[V], share[V];
+    vfloat low[V], z[V], share[V], inverse[V];
+    const int64_t K = a.n_clusters;
     for (int64_t b = begin; b < end; ++b) {
-        const float* excess = a.excess + b * a.n_clusters * kTile;
+        const float* excess = a.excess + b * K * kTile;
         const int size = a.tiles.size[b];
-        softmax_tile(excess, a.n_clusters, scale, scaled_price, e, low, z);
+        softmax_tile(excess, K, scale, scaled_price, e, low, z);
         tile_weights(a.weights, a.tiles.start[b], size, w);
         vfloat cost_sum = splat<float>(0), low_sum = splat<float>(0);
         for (int v = 0; v < V; ++v) {
-            share[v] = load<float>(w + v * W) / z[v];
+            inverse[v] = 1.0f / z[v];
+            share[v] = load<float>(w + v * W) * inverse[v];
             low_sum += load<float>(w + v * W) * low[v];
             store<float>(z_values + v * W, z[v]);
         }
-        for (int64_t k = 0; k < a.n_clusters; ++k) {
+        for (int64_t k = 0; k < K; ++k) {
             vfloat mass = splat<float>(0), square = splat<float>(0);
             for (int v = 0; v < V; ++v) {
                 const vfloat value = load<float>(e + k * kTile + v * W), s = value * share[v];
                 mass += s;
-                square += s * (value / z[v]);
                 cost_sum += s * load<float>(excess + k * kTile + v * W);
+                if (bent) {
+                    const vfloat kept = value > kNothing ? value : splat<float>(0);
+                    square += (kept * share[v]) * (kept * inverse[v]);
+                }
             }
             masses[k] += total(widened(mass));
-            if (every.step) curvature[k * a.n_clusters + k] += total(widened(square));
+            if (bent) curvature[k * K + k] += total(widened(square));
         }
         sums[0] += total(widened(cost_sum));
         sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
-        if (every.step) {
-            const int64_t over = (every.before + a.tiles.start[b] - a.tiles.start[begin]) % every.step;
-            const int64_t first = over ? every.step - over : 0;
-            for (int64_t i = first; i < size; i += every.step) sums[2] += (double)w[i];
-            add_curvature(e, z_values, w, a.n_clusters, first, every.step, curvature);
+        if (!bent) continue;
+        const int64_t over = (every.before + a.tiles.start[b] - a.tiles.start[begin]) % every.step;
+        for (int64_t i = over ? every.step - over : 0; i < size; i += every.step) {
+            sums[2] += (double)w[i];
+            if (!(z_values[i] > 1 + kUndecided) || w[i] == 0) continue;
+            if (K <= kDense) hold(held, e + i, z_values[i], w[i], K);
+            else add_pairs(e + i, z_values[i], w[i], K, curvature);
         }
     }
+}
+
+static void sweep(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end, float* e,
+                  PairSums& held, double* masses, double* sums, double* curvature) {
+    if (every.step) sweep_tiles<true>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, curvature);
+    else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, curvature);
 }
 
 // The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the tile.
@@ -423,6 +474,7 @@ KernelSet FC_CAT(kernels_, FAIRCLUST_ISA)() {
             {isa::distances<float>, isa::label_sums<float>, isa::find_moves<float>, isa::soft_sums<float>},
             {isa::distances<double>, isa::label_sums<double>, isa::find_moves<double>, isa::soft_sums<double>},
             isa::sweep,
+            isa::end_pairs,
             isa::assign,
             isa::soft_rows};
 }

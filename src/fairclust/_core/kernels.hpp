@@ -53,6 +53,17 @@ struct EveryNth {
     int64_t before;  // points of the cell before the chunk's first
 };
 
+constexpr int kDense = 32;  // clusters up to which all pairs of a point are counted; of more, those that it is between
+
+// Undecided points of a chunk, side by side, until there are enough of them to multiply all at once; and the sums of
+// those that were, several lanes each. It is passed on from block to block, so that sums do not depend on how many blocks
+// are counted at a time.
+struct PairSums {
+    int count = 0;
+    float soft[kDense * kTile];  // [cluster][point]
+    float pairs[kDense * (kDense - 1) / 2 * 16] = {};
+};
+
 // People who are alike are split: a point that is undecided at this scale chooses by its soft assignment and its number
 // in the cell, r: the first cluster at which the cumulated assignment passes the fractional part of r times the golden
 // ratio. So many of each kind go where the soft assignment says, however the data are cut.
@@ -96,9 +107,12 @@ struct KernelSet {
 
     // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {excess cost, log-partition, curvature weight},
     // curvature (K, K): above the diagonal the sum of s_k s_l over one point in `every.step`, on it the sum of s_k^2 over
-    // all points. scratch: kTile * n_clusters.
+    // all points. scratch: kTile * n_clusters. Pairs of up to kDense clusters stay in `held` until the chunk's end.
     void (*sweep)(const SweepArgs&, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
-                  float* scratch, double* masses, double* sums, double* curvature);
+                  float* scratch, PairSums& held, double* masses, double* sums, double* curvature);
+
+    // Adds the pairs of a chunk to its curvature, and leaves none.
+    void (*end_pairs)(PairSums& held, int64_t n_clusters, double* curvature);
 
     // argmin_k(a_pk + price_k), counted; near-ties are split if asked for. OUT labels and (unless null) gaps to the second best, in visiting order;
     // masses (K,), sums {excess cost, gap}.

@@ -75,12 +75,13 @@ struct SweepTables {
     bool is_bent;  // with curvature
     std::vector<EveryNth> every;
     Parts parts;
+    std::vector<PairSums> held;  // of each thread
 
     SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& scaled_price, const Counts& steps,
-                const Counts& before)
+                const Counts& before, int n_threads)
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K), scale(static_cast<float>(scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
-          parts(plan_, K + 3 + (steps ? K * K : 0)) {
+          parts(plan_, K + 3 + (steps ? K * K : 0)), held(plan_.threads(n_threads)) {
         const int64_t n_cells = scaled_price.shape(0);
         if (before) {
             require_shape("before", *before, {n_cells});
@@ -94,11 +95,16 @@ struct SweepTables {
     }
 
     // Counts the tiles [begin, end) of args; they are tiles of the chunk, so many points after its first.
-    void count(int64_t chunk, const SweepArgs& args, int64_t begin, int64_t end, int64_t points, float* scratch) {
+    void count(int64_t chunk, int worker, const SweepArgs& args, int64_t begin, int64_t end, int64_t points,
+               float* scratch) {
         double* part = parts.of(chunk);
         const EveryNth own{every[chunk].step, every[chunk].before + points};
-        kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, part, part + n_clusters,
-                           part + n_clusters + 3);
+        kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[worker], part,
+                           part + n_clusters, part + n_clusters + 3);
+    }
+
+    void finish(int64_t chunk, int worker) {
+        if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, parts.of(chunk) + n_clusters + 3);
     }
 
     nb::tuple answer(size_t n_cells) const {
@@ -128,10 +134,11 @@ static SweepArgs sweep_args(const Plan& plan, const In<float, 3>& excess, const 
 static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> scaled_price,
                        Counts steps, Counts before, int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
-    SweepTables tables(plan, args.n_clusters, scale, scaled_price, steps, before);
+    SweepTables tables(plan, args.n_clusters, scale, scaled_price, steps, before, n_threads);
     Scratch<float> scratch(plan.threads(n_threads), kTile * args.n_clusters);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        tables.count(c, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
+        tables.count(c, worker, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
+        tables.finish(c, worker);
     });
     return tables.answer(scaled_price.shape(0));
 }
@@ -247,11 +254,12 @@ template <class T>
 static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights, double scale,
                             In<double, 2> scaled_price, Counts steps, Counts before, int n_threads) {
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
-    SweepTables tables(plan, passing.rows.n_clusters, scale, scaled_price, steps, before);
+    SweepTables tables(plan, passing.rows.n_clusters, scale, scaled_price, steps, before, n_threads);
     run(plan, n_threads, [&](int64_t c, int worker) {
         passing.of(c, worker, [&](const RowArgs<T>&, const SweepArgs& costs, int64_t points) {
-            tables.count(c, costs, 0, 1, points, passing.room.of(worker));
+            tables.count(c, worker, costs, 0, 1, points, passing.room.of(worker));
         });
+        tables.finish(c, worker);
     });
     return nb::make_tuple(passing.base_cost(), tables.answer(scaled_price.shape(0)));
 }

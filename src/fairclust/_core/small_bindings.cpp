@@ -43,19 +43,16 @@ static Table laplacian(In<double, 3> pairs, In<double, 2> masses, In<double, 1> 
 }
 
 // Σ_c through_kct · L_ckl · through_lcu, as a matrix over (k, t) and (l, u): how slopes answer to unknowns.
-static Table response(In<double, 3> laplacians, In<double, 3> through) {
-    const int64_t K = through.shape(0), C = through.shape(1), U = through.shape(2);
-    require_shape("laplacians", laplacians, {C, K, K});
-    require_aligned("through", through);
+static Table respond(const double* laplacians, const double* through, int64_t K, int64_t C, int64_t U) {
     const int64_t n = K * U;
     auto table = new_table({size_t(n), size_t(n)});
     for (int64_t k = 0; k < K; ++k)
         for (int64_t l = k; l < K; ++l)
             for (int64_t c = 0; c < C; ++c) {
-                const double pair = laplacians.data()[(c * K + k) * K + l];
+                const double pair = laplacians[(c * K + k) * K + l];
                 if (pair == 0) continue;
-                const double* a = through.data() + (k * C + c) * U;
-                const double* b = through.data() + (l * C + c) * U;
+                const double* a = through + (k * C + c) * U;
+                const double* b = through + (l * C + c) * U;
                 for (int64_t t = 0; t < U; ++t) {
                     const double factor = pair * a[t];
                     if (factor == 0) continue;
@@ -66,6 +63,230 @@ static Table response(In<double, 3> laplacians, In<double, 3> through) {
     for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < i; ++j) table.data()[i * n + j] = table.data()[j * n + i];
     return table;
+}
+
+static Table response(In<double, 3> laplacians, In<double, 3> through) {
+    const int64_t K = through.shape(0), C = through.shape(1), U = through.shape(2);
+    require_shape("laplacians", laplacians, {C, K, K});
+    require_aligned("through", through);
+    return respond(laplacians.data(), through.data(), K, C, U);
+}
+
+// --- A fairness term's value and bend, and Newton's system at a weight. See fairclust/_fairness/kl.py. ------------------
+
+constexpr double kRounding = 1e-12;  // of a diagonal element: what is left of it by cancellation is none
+
+// A target of one row is that of every cluster.
+static int64_t rows_of_target(const In<double, 2>& target, int64_t K, int64_t J) {
+    const int64_t rows = target.shape(0);
+    require_aligned("target", target);
+    require(J >= 1, "masses", "need at least one group");
+    require(int64_t(target.shape(1)) == J && (rows == 1 || rows == K), "target",
+            "must have a column per group, and one row or one per cluster");
+    return rows;
+}
+
+// KL(target ‖ masses/size) of each row; shares below `smallest` count as that.
+static Table kl_value(In<double, 2> masses, In<double, 1> sizes, In<double, 2> target, double smallest) {
+    const int64_t K = masses.shape(0), J = masses.shape(1), rows = rows_of_target(target, K, J);
+    require_aligned("masses", masses);
+    require_shape("sizes", sizes, {K});
+    auto value = new_table({size_t(K)});
+    for (int64_t k = 0; k < K; ++k) {
+        const double* m = masses.data() + k * J;
+        const double* u = target.data() + (rows == 1 ? 0 : k) * J;
+        const double size = sizes.data()[k];
+        double sum = 0;
+        for (int64_t j = 0; j < J; ++j)
+            if (u[j] > 0) sum += u[j] * std::log(u[j] / std::max(size > 0 ? m[j] / size : 0.0, smallest));
+        value.data()[k] = std::max(sum, 0.0);
+    }
+    return value;
+}
+
+// Its second derivative without the negative part: n² times it is diag(d) − 11ᵀ with d = target/shares², whose one
+// negative eigenvalue −s solves Σ 1/(d + s) = 1, with the eigenvector 1/(d + s). Newton's steps from below stay below.
+static Table kl_bend(In<double, 2> masses, In<double, 2> target, double smallest) {
+    const int64_t K = masses.shape(0), J = masses.shape(1), rows = rows_of_target(target, K, J);
+    require_aligned("masses", masses);
+    auto bend = new_table({size_t(K), size_t(J), size_t(J)});
+    std::vector<double> d(J), v(J);
+    for (int64_t k = 0; k < K; ++k) {
+        const double* m = masses.data() + k * J;
+        const double* u = target.data() + (rows == 1 ? 0 : k) * J;
+        double size = 0, s = 0;
+        for (int64_t j = 0; j < J; ++j) size += m[j];
+        size = std::max(size, std::pow(DBL_MIN, 0.25));
+        for (int64_t j = 0; j < J; ++j) {
+            const double share = std::max(m[j] / size, smallest);
+            d[j] = u[j] / (share * share);
+            if (d[j] == 0) s += 1;
+        }
+        double norm = 0;
+        for (int i = 0; i < 60; ++i) {  // quadratic: a handful of steps
+            double sum = 0;
+            norm = 0;
+            for (int64_t j = 0; j < J; ++j) {
+                v[j] = 1 / (d[j] + s);
+                sum += v[j];
+                norm += v[j] * v[j];
+            }
+            const double step = (sum - 1) / norm;
+            if (!(step > 1e-15 * (1 + s))) break;
+            s += step;
+        }
+        double* out = bend.data() + k * J * J;
+        for (int64_t i = 0; i < J; ++i)
+            for (int64_t j = 0; j < J; ++j)
+                out[i * J + j] = ((i == j ? d[i] : 0.0) - 1 + s * v[i] * v[j] / norm) / (size * size);
+    }
+    return bend;
+}
+
+// Newton's system for prices by column: (I + B·A) x = want with B = bend (a block per cluster, of rank r at most) and A
+// how column masses answer to column prices. With B = R·Rᵀ, x = want − R·y where (I + Rᵀ·A·R) y = Rᵀ·A·want: symmetric,
+// positive, and smaller. OUT that system, its right-hand side and R.
+static nb::tuple newton_system(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
+                               In<double, 2> want) {
+    const int64_t C = membership.shape(0), J = membership.shape(1), K = want.shape(0);
+    require_shape("curvature", curvature, {C, K, K});
+    require_shape("bend", bend, {K, J, J});
+    require_shape("want", want, {K, J});
+    require_aligned("membership", membership);
+    require(J >= 1, "membership", "needs at least one column");
+    // Cholesky with the largest rest first, each in units of its own diagonal element.
+    std::vector<double> all(K * J * J), rest(J * J);
+    std::vector<char> is_done(J);
+    int64_t rank = 0;
+    for (int64_t k = 0; k < K; ++k) {
+        const double* b = bend.data() + k * J * J;
+        double* root = all.data() + k * J * J;
+        std::copy(b, b + J * J, rest.begin());
+        std::fill(is_done.begin(), is_done.end(), 0);
+        for (int64_t t = 0; t < J; ++t) {
+            int64_t at = -1;
+            double most = kRounding;
+            for (int64_t j = 0; j < J; ++j) {
+                const double left = b[j * J + j] > 0 ? rest[j * J + j] / b[j * J + j] : 0.0;
+                if (!is_done[j] && left > most) at = j, most = left;
+            }
+            if (at < 0) break;
+            is_done[at] = 1;
+            rank = std::max(rank, t + 1);
+            const double pivot = std::sqrt(rest[at * J + at]);
+            for (int64_t j = 0; j < J; ++j) root[j * J + t] = is_done[j] && j != at ? 0.0 : rest[j * J + at] / pivot;
+            for (int64_t i = 0; i < J; ++i)
+                for (int64_t j = 0; j < J; ++j) rest[i * J + j] -= root[i * J + t] * root[j * J + t];
+        }
+    }
+    auto roots = new_table({size_t(K), size_t(J), size_t(rank)});
+    for (int64_t row = 0; row < K * J; ++row)
+        std::copy_n(all.data() + row * J, rank, roots.data() + row * rank);
+    auto through = new_table({size_t(K), size_t(C), size_t(rank)});
+    for (int64_t k = 0; k < K; ++k)
+        for (int64_t c = 0; c < C; ++c)
+            for (int64_t j = 0; j < J; ++j)
+                if (const double in = membership.data()[c * J + j]; in != 0)
+                    for (int64_t t = 0; t < rank; ++t)
+                        through.data()[(k * C + c) * rank + t] += in * roots.data()[(k * J + j) * rank + t];
+    auto right = new_table({size_t(K * rank)});
+    std::vector<double> asked(K);
+    for (int64_t c = 0; c < C; ++c) {
+        for (int64_t l = 0; l < K; ++l) {
+            asked[l] = 0;
+            for (int64_t j = 0; j < J; ++j) asked[l] += membership.data()[c * J + j] * want.data()[l * J + j];
+        }
+        for (int64_t k = 0; k < K; ++k) {
+            double answer = 0;
+            for (int64_t l = 0; l < K; ++l) answer += curvature.data()[(c * K + k) * K + l] * asked[l];
+            for (int64_t t = 0; t < rank; ++t)
+                right.data()[k * rank + t] += scale * answer * through.data()[(k * C + c) * rank + t];
+        }
+    }
+    auto system = respond(curvature.data(), through.data(), K, C, rank);
+    const int64_t n = K * rank;
+    for (int64_t i = 0; i < n * n; ++i) system.data()[i] *= scale;
+    for (int64_t i = 0; i < n; ++i) system.data()[i * n + i] += 1;
+    return nb::make_tuple(system, right, roots);
+}
+
+// --- Two means of a cluster's points. See fairclust/_objectives/centers.py. ----------------------------------------------
+
+// Cut along the longest axis, then Lloyd's steps. OUT what one centre costs more than the two, and the two.
+static nb::tuple two_means(In<double, 2> points, In<double, 1> mass, int power, int turns, int rounds) {
+    const int64_t n = points.shape(0), d = points.shape(1);
+    require_shape("mass", mass, {n});
+    require_aligned("points", points);
+    require(d >= 1, "points", "need at least one feature");
+    require(power == 1 || power == 2, "power", "must be 1 or 2");
+    require(turns >= 0 && rounds >= 1, "rounds", "must be at least 1, and turns at least 0");
+    const double* x = points.data();
+    const double* w = mass.data();
+    auto places = new_table({2, size_t(d)});
+    double total = 0, gain = 0;
+    std::vector<double> mean(d), axis(d), next(d), sums(2 * d);
+    for (int64_t i = 0; i < n; ++i) {
+        total += w[i];
+        for (int64_t m = 0; m < d; ++m) mean[m] += w[i] * x[i * d + m];
+    }
+    const auto give_up = [&] { return nb::make_tuple(0.0, places); };
+    if (n < 2 || !(total > 0)) return give_up();
+    for (int64_t m = 0; m < d; ++m) mean[m] /= total;
+    for (int64_t m = 0; m < d; ++m) places.data()[m] = places.data()[d + m] = mean[m];
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t m = 0; m < d; ++m) next[m] += w[i] * (x[i * d + m] - mean[m]) * (x[i * d + m] - mean[m]);
+    axis[std::max_element(next.begin(), next.end()) - next.begin()] = 1;
+    const auto along = [&](int64_t i) {
+        double sum = 0;
+        for (int64_t m = 0; m < d; ++m) sum += (x[i * d + m] - mean[m]) * axis[m];
+        return sum;
+    };
+    for (int turn = 0; turn < turns; ++turn) {  // power iteration
+        std::fill(next.begin(), next.end(), 0.0);
+        for (int64_t i = 0; i < n; ++i) {
+            const double far = w[i] * along(i);
+            for (int64_t m = 0; m < d; ++m) next[m] += far * (x[i * d + m] - mean[m]);
+        }
+        double norm = 0;
+        for (const double one : next) norm = std::max(norm, std::abs(one));
+        if (!(norm > 0) || !std::isfinite(norm)) break;
+        double squares = 0;
+        for (double& one : next) one /= norm, squares += one * one;
+        for (int64_t m = 0; m < d; ++m) axis[m] = next[m] / std::sqrt(squares);
+    }
+    std::vector<char> side(n);
+    for (int64_t i = 0; i < n; ++i) side[i] = along(i) > 0;
+    std::vector<double> nearest(n);
+    for (int round = 0; round < rounds; ++round) {
+        double weight[2] = {0, 0};
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (int64_t i = 0; i < n; ++i) {
+            weight[int(side[i])] += w[i];
+            for (int64_t m = 0; m < d; ++m) sums[side[i] * d + m] += w[i] * x[i * d + m];
+        }
+        if (!(weight[0] > 0) || !(weight[1] > 0)) return give_up();
+        for (int64_t m = 0; m < 2 * d; ++m) places.data()[m] = sums[m] / weight[m / d];
+        bool is_same = true;
+        for (int64_t i = 0; i < n; ++i) {
+            double far[2] = {0, 0};
+            for (int h = 0; h < 2; ++h)
+                for (int64_t m = 0; m < d; ++m) {
+                    const double off = x[i * d + m] - places.data()[h * d + m];
+                    far[h] += off * off;
+                }
+            const char nearer = far[1] < far[0];
+            is_same &= nearer == side[i];
+            side[i] = nearer;
+            nearest[i] = far[int(nearer)];
+        }
+        if (is_same) break;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        double before = 0;
+        for (int64_t m = 0; m < d; ++m) before += (x[i * d + m] - mean[m]) * (x[i * d + m] - mean[m]);
+        gain += w[i] * (power == 2 ? before - nearest[i] : std::sqrt(before) - std::sqrt(nearest[i]));
+    }
+    return nb::make_tuple(gain, places);
 }
 
 // --- The mixes with KL(centre ‖ q) ≤ limit: q_j = κ·centre_j/(μ − θ_j). See fairclust/_goals/error.py. ------------------
@@ -192,6 +413,11 @@ static nb::tuple error_mixes(In<double, 2> theta, In<double, 2> center, double l
 void define_small(nb::module_& m) {
     m.def("laplacian", &laplacian, "pairs"_a.noconvert(), "masses"_a.noconvert(), "sampled"_a.noconvert(), "faint"_a);
     m.def("response", &response, "laplacians"_a.noconvert(), "through"_a.noconvert());
+    m.def("kl_value", &kl_value, "masses"_a.noconvert(), "sizes"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
+    m.def("kl_bend", &kl_bend, "masses"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
+    m.def("newton_system", &newton_system, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
+          "bend"_a.noconvert(), "want"_a.noconvert());
+    m.def("two_means", &two_means, "points"_a.noconvert(), "mass"_a.noconvert(), "power"_a, "turns"_a, "rounds"_a);
     m.def("error_mixes", &error_mixes, "theta"_a.noconvert(), "center"_a.noconvert(), "limit"_a, "softness"_a,
           "flat"_a);
 }

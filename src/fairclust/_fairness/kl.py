@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._algebra import kl_bend, kl_value
 from .._typing import FloatArray, IntArray
-from .notion import SMALLEST_SHARE, ShareTerms, diagonal, positive_part, rows_of, with_floor
+from .notion import SMALLEST_SHARE, ShareTerms, rows_of, with_floor
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,9 @@ class KLFairness:
         The term is convex near the target only; the negative part is cut off, so that a step that trusts the bend
         goes downhill everywhere.
         """
-        size, floored = with_floor(masses, masses.sum(axis=1, keepdims=True))
-        bend = diagonal(self.target / floored**2)
-        bend -= (1.0 / size**2)[:, :, None]
-        return positive_part(bend)
+        return kl_bend(masses, self.target, SMALLEST_SHARE)
 
 
 def kl_errors(masses: FloatArray, size: FloatArray, target: FloatArray) -> FloatArray:
     """KL(target ‖ masses/size) of each row, (n_rows,)."""
-    proportions = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
-    ratio = np.where(target > 0, target / np.maximum(proportions, SMALLEST_SHARE), 1.0)
-    return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)
+    return kl_value(masses, size, target, SMALLEST_SHARE)

@@ -123,7 +123,8 @@ class Representation:
 
     def errors(self, masses: FloatArray) -> FloatArray:
         """Error of each cluster in each attribute, (n_clusters, n_attributes): what users are told."""
-        return self._errors(masses @ self.membership, None)[:, : self.n_attributes]
+        tables = zip(self.attribute_parts, self.by_part(masses), strict=False)
+        return np.stack([part.value(table) for part, table in tables], axis=1)
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Weighted error of each cluster, (n_clusters,): what is minimised."""
@@ -131,12 +132,12 @@ class Representation:
 
     def column_value(self, table: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """The same, from masses by column."""
-        errors = self._errors(table, clusters)
-        return (errors if self.part_weights is None else errors * rows_of(self.part_weights, clusters)).sum(axis=1)
-
-    def _errors(self, table: FloatArray, clusters: IntArray | None) -> FloatArray:
-        own = zip(self.parts, self.split(table), strict=True)
-        return np.stack([part.value(columns, clusters) for part, columns in own], axis=1)
+        values = [part.value(own, clusters) for part, own in zip(self.parts, self.split(table), strict=True)]
+        if self.part_weights is not None:
+            values = [
+                share * value for share, value in zip(rows_of(self.part_weights, clusters).T, values, strict=True)
+            ]
+        return sum(values[1:], start=values[0])
 
     def imbalance(self, table: FloatArray) -> FloatArray:
         """How far masses by column are from the targets: linear in the masses, 0 where every part is at its target."""

@@ -165,7 +165,8 @@ class WeightAsk(Ask):
 
     def on_sample(self, fraction: float) -> WeightAsk:
         """Costs shrink with the sample, so the weights do."""
-        return replace(self, fairness=self.fairness.scaled(fraction), fairness_weights=self.fairness_weights * fraction)
+        fairness, weights = self.fairness.scaled(fraction), self.fairness_weights * fraction
+        return replace(self, fairness=fairness, fairness_weights=weights, solver=self.solver.rough())
 
     def scale(self, energy: float) -> float:
         """Size of the paper's energy: its Eq. (3) has the cross-entropy, which the KL energy lacks by a constant."""

@@ -129,6 +129,9 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             settings.on_iteration(n_iter, energy)
         if is_last:
             break
+        if len(history) > 1 and energy - (history[-2] - energy) * (settings.max_iter - n_iter) > settings.to_reach:
+            reason = StopReason.HOPELESS
+            break
         if ask.rests_on_energy:
             if n_iter > 2 and _is_settled(relaxed, found.relaxed_energy, settings.tol, ask):
                 reason = StopReason.ENERGY_SETTLED

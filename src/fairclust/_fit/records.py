@@ -20,6 +20,7 @@ class StopReason(enum.StrEnum):
     ENERGY_SETTLED = "energy changed less than tol"
     NO_IMPROVEMENT = "no proposal lowered the energy"
     MAX_ITER = "max_iter reached"
+    HOPELESS = "too far from what was to be reached"
     SEARCH_ENDED = "no cheaper fit that meets the goal was found"
 
 

@@ -69,14 +69,14 @@ def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts
 
 def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:
     """Move clusters while that lowers the energy."""
-    brief = replace(problem.settings, max_iter=_BRIEF)
     n_failed, changes = 0, _Changes(problem, ask, best)
     for _ in range(_MOST_TRIES):
         change = changes.next()
         if change is None:
             break
-        after = fit_once(problem, ask, change, brief)
-        if after.energy < (1.0 - _CLEAR_GAIN) * best.energy:
+        to_reach = (1.0 - _CLEAR_GAIN) * best.energy
+        after = fit_once(problem, ask, change, replace(problem.settings, max_iter=_BRIEF, to_reach=to_reach))
+        if after.energy < to_reach:
             best, n_failed, changes = after, 0, _Changes(problem, ask, after)
         else:
             n_failed += 1

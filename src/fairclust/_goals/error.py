@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._core import kernels
+from .._algebra import error_mixes
 from .._fairness.kl import kl_errors
 from .._fairness.notion import rows_of
 from .._typing import FloatArray
@@ -39,7 +39,7 @@ class ErrorCone(Cone):
     def mixes(self, theta: FloatArray, softness: float) -> Mixes:
         """The dearest mix: inside where softness keeps it there, else on the rim."""
         center = np.ascontiguousarray(np.broadcast_to(self.center, theta.shape))
-        return Mixes(*kernels.error_mixes(np.ascontiguousarray(theta), center, self.limit, softness, _FLAT))
+        return Mixes(*error_mixes(theta, center, self.limit, softness, _FLAT))
 
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """Size · (error − ε) where that is positive: a perspective, so convex."""

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .._core import kernels
 from .._typing import FloatArray, IntArray
 
 SQUARED_EUCLIDEAN, EUCLIDEAN, MANHATTAN = 0, 1, 2  # metrics, as the kernels number them
 _ROWS = 1 << 16  # in float64 at a time, for passes in NumPy: 13 MB with 25 features
 SAMPLED_PER_CLUSTER = 1024  # points of a cluster that tell how it is best cut in two
+_TURNS = 8  # of an axis towards the longest: Lloyd's steps mend the rest
 ROUNDS = 6  # of two means: nearly all there is to gain
 
 
@@ -50,34 +52,9 @@ def halves(
         taken = members[:: max(1, len(members) // SAMPLED_PER_CLUSTER)]
         mass = np.ones(len(taken)) if weights is None else weights[taken]
         points = X[order[taken]].astype(float)
-        gain, places = _two_means(points, mass, power)
+        gain, places = kernels.two_means(points, mass, power, _TURNS, ROUNDS)
         found.append((gain * len(members) / max(len(taken), 1), places.astype(X.dtype)))
     return found
-
-
-def _two_means(points: FloatArray, mass: FloatArray, power: int) -> tuple[float, FloatArray]:
-    """Cut along the longest axis, then Lloyd's steps; what one centre costs more than the two."""
-    if len(points) < 2 or mass.sum() <= 0:
-        return 0.0, np.zeros((2, points.shape[1]))
-    mean = np.average(points, axis=0, weights=mass)
-    centered = points - mean
-    _, _, axes = np.linalg.svd(centered * np.sqrt(mass)[:, None], full_matrices=False)
-    # An axis has no direction of its own: the one in which its largest component is positive.
-    axis = axes[0] * np.sign(axes[0][abs(axes[0]).argmax()])
-    side = centered @ axis > 0
-    places = np.stack((mean, mean))
-    for _ in range(ROUNDS):
-        if mass[side].sum() <= 0 or mass[~side].sum() <= 0:
-            return 0.0, places
-        places = np.stack([np.average(points[half], axis=0, weights=mass[half]) for half in (~side, side)])
-        distance = ((points[:, None, :] - places) ** 2).sum(axis=2)
-        nearer = distance[:, 1] < distance[:, 0]
-        if (nearer == side).all():
-            break
-        side = nearer
-    before = (centered**2).sum(axis=1) ** (power / 2)
-    after = distance.min(axis=1) ** (power / 2)
-    return float(mass @ (before - after)), places
 
 
 def nearest_rows(X: FloatArray, places: FloatArray) -> FloatArray:

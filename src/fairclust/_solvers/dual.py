@@ -18,11 +18,12 @@ starts cold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import lapack
 
-from .._algebra import response
+from .._algebra import newton_system
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
@@ -65,12 +66,19 @@ class Dual:
         one is kept for all later calls.
     max_steps : int
         Most Newton steps per temperature.
+    is_rough : bool
+        Whether a warm start that does not beat is the end: for samples, where little is not worth much.
     """
 
     tol: float = 1e-6
     cooling: tuple[float, ...] = (0.3, 0.1, 0.05)
     max_steps: int = 30
+    is_rough: bool = False
     rests_on_energy: bool = False
+
+    def rough(self) -> Dual:
+        """The same; a warm start that does not beat is the end."""
+        return replace(self, is_rough=True)
 
     def solve(
         self,
@@ -85,7 +93,7 @@ class Dual:
             found = self._descend(sweep, fairness, fairness_weights, start, longest=_FAR)
             if found is not None:
                 settled = self._settle(sweep, fairness, fairness_weights, found, to_beat)
-                if settled.hard is not None:
+                if settled.hard is not None or self.is_rough:
                     return settled
         return self._settle(sweep, fairness, fairness_weights, self._cool(sweep, fairness, fairness_weights), to_beat)
 
@@ -234,20 +242,12 @@ def _newton(
     """Newton's step for the prices, and twice the fall of E_τ that it promises. Solved in the columns' space."""
     assert curvature is not None
     M = fairness.membership  # (cells, columns)
-    n_clusters, n_columns = len(price), M.shape[1]
     want = fairness_weights[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
-    H = curvature * scale  # (cells, clusters, clusters)
     bend = fairness_weights[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
-    # How column masses of cluster k respond to column prices of cluster l: Σ_c M_ci M_cj H_ckl.
-    answers = response(H, np.ascontiguousarray(np.broadcast_to(M, (n_clusters, *M.shape))))
-    system = (bend @ answers.reshape(n_clusters, n_columns, -1)).reshape(n_clusters * n_columns, -1)
-    system[np.diag_indices_from(system)] += 1.0
-    try:
-        with np.errstate(invalid="ignore"):
-            step = np.linalg.solve(system, want.ravel()).reshape(want.shape) @ M.T
-    except np.linalg.LinAlgError:  # a group vanished from a cluster: no step is to be trusted
+    system, right, roots = newton_system(curvature, scale, M, bend, want)
+    _, found, failed = lapack.dposv(system, right) if len(right) else (None, right, 0)
+    step = (want - (roots @ found.reshape(len(want), -1, 1))[:, :, 0]) @ M.T
+    if failed or not np.isfinite(step).all():  # a group vanished from a cluster: no step is to be trusted
         return np.zeros_like(price), 0.0
-    if not np.isfinite(step).all():
-        return np.zeros_like(price), 0.0
-    lost = np.einsum("ckl,lc->kc", H, step)  # −Δmasses
+    lost = scale * (curvature @ step.T[:, :, None])[:, :, 0].T  # −Δmasses
     return step, float((want @ M.T * lost).sum())
