@@ -13,7 +13,7 @@ endif
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fairclust/_core/*.cpp src/fairclust/_core/*.hpp)
 MODULES := $(shell find src -name '*.py' 2>/dev/null | sort | cksum | cut -d' ' -f1)
 
-.PHONY: browser fuzz sanitize coverage demo review stubs test-oldest test test-slow lint format bench bench-full wheel docs clean help
+.PHONY: tour browser fuzz sanitize coverage demo review stubs test-oldest test test-slow lint format bench bench-full wheel docs clean help
 
 help:            ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -44,7 +44,7 @@ test: $(VENV)/.installed-test,lint,docs browser   ## Lint, type-check and test (
 	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'not slow'   # two processes, a thread each; tests of threads ask for theirs
 
 test-slow: $(VENV)/.installed-test,lint   ## The tests that take minutes each
 	$(BIN)/python -m pytest -m slow
@@ -65,6 +65,10 @@ bench-full: $(VENV)/.installed-bench   ## All benchmarks (about 20 minutes); a p
 docs: $(VENV)/.installed-docs   ## The site in docs/_build/html; tutorials and gallery are run (about 2 minutes)
 	MPLBACKEND=agg $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+tour:            ## Print the house: every file and what lives there
+	@{ grep -rHm1 --include='*.py' '"""' src/fairclust; grep -rHm1 --include='*.[ch]pp' '^// ' src/fairclust; } \
+	  | sed -E 's#^src/fairclust/##; s#:(r?"""|// )#  #; s#"""$$##' | sort
 
 stubs: $(VENV)/.installed-test,lint,docs   ## Write the stub of the compiled module again, after a change of its bindings
 	$(BIN)/python -m pip install -q nanobind

@@ -240,7 +240,7 @@ def common_start(name, seed):
 
 
 @pytest.mark.parametrize("name", AUTHORS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_energy_from_common_starts_is_below_the_authors_code(name, seed):
     start = common_start(name, seed)
     data = (datasets.fetch_adult if name == "adult" else datasets.fetch_bank)(download=False)

@@ -1,4 +1,4 @@
-// Medoids: the search, and the inner loops that each instruction set fills. fairclust/_core/medoids.py says it in NumPy.
+// Medoids: the search, and the inner loops that each instruction set fills. fallback_medoids.py says it in NumPy.
 //
 // D(x) = sum_q w_q |x - q| over the points q of a cluster; the medoid is the point of the cluster with the least D. The
 // cluster is cut into *cells* by a balanced tree. A cell with weight W, mean m, radius r and second moments C about m has
