@@ -39,6 +39,12 @@ def test_neighbours_are_the_nearest_by_brute_force():
     assert np.array_equal(nearest_neighbors_graph(X, 4).toarray(), (A + A.T) / 2)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_neighbours_do_not_depend_on_the_size_of_numbers(scale):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    assert (nearest_neighbors_graph(X * scale, 4) != nearest_neighbors_graph(X, 4)).nnz == 0
+
+
 def test_few_points_are_all_neighbours():
     assert nearest_neighbors_graph(np.eye(4), 20).nnz == 12
 

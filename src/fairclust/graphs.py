@@ -199,7 +199,13 @@ def nearest_neighbors_graph(
     if n_neighbors < 1:
         raise InvalidInputError(f"X has {n_samples} row (n_samples={n_samples}), but a graph needs at least 2.")
     search = _exact_neighbors if n_samples <= EXACT_UP_TO else _faiss_neighbors
-    return graph_of_neighbors(search(X, n_neighbors, random_state, n_threads, verbose))
+    return graph_of_neighbors(search(_at_hand(X), n_neighbors, random_state, n_threads, verbose))
+
+
+def _at_hand(X: FloatArray) -> FloatArray:
+    """The rows, by a power of two nearer to 1 where squares of their values are no numbers: neighbours stay."""
+    size = float(np.abs(X).max())
+    return X if size == 0 or 1e-15 <= size <= 1e15 else np.ldexp(X, -int(np.frexp(size)[1]))
 
 
 def graph_of_neighbors(neighbors: IntArray) -> Any:

@@ -238,9 +238,7 @@ def _check_objective(fit: Fit, model: Any, labels: np.ndarray, w: np.ndarray, fi
             _near(model.objective_, value, max(scale, rounding)), f"objective_ is {model.objective_:g}, not {value:g}"
         )
     else:
-        apart = X - np.asarray(model.cluster_centers_, dtype=float)[labels]
-        each = np.abs(apart).sum(axis=1) if model.metric == "manhattan" else np.sqrt((apart**2).sum(axis=1))
-        value = float(w @ each)
+        value = sum(_median_cost(X[labels == k], w[labels == k], model) for k in np.flatnonzero(filled))
         scale = float(w @ np.abs(X - X.mean(axis=0)).sum(axis=1)) + np.sqrt(rounding * len(X))
         _must(_near(model.objective_, value, scale), f"objective_ is {model.objective_:g}, not {value:g}")
         if model.center == "medoid" and not isinstance(fit.X, ArrayBlocks):
@@ -248,6 +246,32 @@ def _check_objective(fit: Fit, model: Any, labels: np.ndarray, w: np.ndarray, fi
                 (np.asarray(fit.rows)[model.medoid_indices_[filled]] == model.cluster_centers_[filled]).all(),
                 "medoids are not rows",
             )
+
+
+def _median_cost(X: np.ndarray, w: np.ndarray, model: Any) -> float:
+    """What rows cost about their own centre: the best of them, medians by coordinate, or Weiszfeld's point."""
+
+    def cost(center: np.ndarray) -> float:
+        apart = X - center
+        return float(
+            w @ (np.abs(apart).sum(axis=1) if model.metric == "manhattan" else np.sqrt((apart**2).sum(axis=1)))
+        )
+
+    if model.center == "medoid":
+        return min(map(cost, X))
+    if model.metric == "manhattan":
+        order = np.argsort(X, axis=0)
+        held = np.take_along_axis(np.broadcast_to(w[:, None], X.shape), order, axis=0).cumsum(axis=0)
+        middle = (held >= w.sum() / 2).argmax(axis=0)
+        return cost(np.take_along_axis(X, order, axis=0)[middle, np.arange(X.shape[1])])
+    center, best = np.average(X, axis=0, weights=w), min(map(cost, X))
+    for _ in range(300):
+        apart = np.sqrt(((X - center) ** 2).sum(axis=1))
+        if not apart.all():
+            break
+        center = np.average(X, axis=0, weights=w / apart)
+        best = min(best, cost(center))
+    return best
 
 
 def _check_shares(fit: Fit, model: Any, masses: list[np.ndarray], sizes: np.ndarray) -> None:

@@ -132,3 +132,15 @@ def test_wrong_sizes_are_explained(change, message):
 def test_the_ratio_of_sizes_is_one_at_the_bound():
     ratio = _ratio(SizeInterval(0.2, 0.5), np.array([20.0, 50.0, 30.0]))
     assert ratio == pytest.approx([1.0, 1.0, 0.0])
+
+
+def test_sizes_that_whole_people_cannot_have_are_explained():
+    X = np.arange(7.0)[:, None]
+    with pytest.raises(
+        InvalidInputError, match="mean 3 to 7 whole people in each cluster, but 3 clusters of that size"
+    ):
+        FairKMeans(3, min_cluster_size=0.3, fairness_weight=0).fit(X)
+    with pytest.raises(InvalidInputError, match="mean 0 to 2 whole people"):
+        FairKMeans(3, max_cluster_size=0.4, fairness_weight=0).fit(X)
+    with pytest.warns(ClusterSizeWarning, match="min_cluster_size=0.3"):  # weights need not be people
+        FairKMeans(3, min_cluster_size=0.3, fairness_weight=0, random_state=0).fit(X, sample_weight=np.full(7, 1.5))

@@ -14,7 +14,8 @@ _FAR = 300.0  # logarithms that are looked at: squares of their inverses are sti
 
 def softened(mixes: FloatArray, center: FloatArray, kappa: FloatArray, free: AnyArray | bool = True) -> FloatArray:
     """∂q/∂θ where q_j = κ·centre_j/(μ − θ_j) for the free groups, κ and the others stay, and each mix adds up to 1."""
-    speed = np.where(free, mixes**2 / np.maximum(kappa * center, np.finfo(float).tiny), 0.0)
+    least = np.finfo(float).tiny ** 0.5  # so that products of two speeds are numbers
+    speed = np.where(free, mixes**2 / np.maximum(kappa * center, least), 0.0)
     turn = -speed[:, :, None] * speed[:, None, :]
     turn /= np.maximum(speed.sum(axis=1), np.finfo(float).tiny)[:, None, None]
     diagonal = np.arange(mixes.shape[1])

@@ -143,6 +143,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
     assert best is not None
     if np.isinf(best.energy):  # whole people cannot do what is asked: these labels are as near as any that were seen
         best, history = replace(best, energy=best.objective), [best.objective]
+    history = [energy for energy in history if np.isfinite(energy)]  # from the first labels on that do as asked
     return replace(
         best,
         energy_history=np.array(history),

@@ -232,8 +232,10 @@ def _cheapest_moves(costs: FloatArray, labels: IntArray, surplus: FloatArray) ->
     signs = np.concatenate((np.ones(n), -np.ones(n)))
     balance = csr_array((signs, (sides, np.tile(np.arange(n), 2))), shape=(n_clusters, n))
     once = csr_array((np.ones(n), (row_of_point, np.arange(n))), shape=(len(used), n))
+    price = extra[point, goes_to]
+    price = np.ldexp(price, -int(np.frexp(abs(price).max())[1]))  # about 1: HiGHS takes 1e20 for infinite
     found = linprog(
-        extra[point, goes_to], A_ub=once, b_ub=np.ones(len(used)), A_eq=balance, b_eq=surplus,
+        price, A_ub=once, b_ub=np.ones(len(used)), A_eq=balance, b_eq=surplus,
         bounds=(0, 1), method="highs-ds",
     )  # fmt: skip
     if found.status != 0:

@@ -95,7 +95,7 @@ class ConeSolver:
         """Solve; from prices for nearby point costs, at their temperature, or cold."""
         if start is None:
             gap = sweep.assign(np.zeros((sweep.n_clusters, sweep.n_cells))).gap
-            gap = max(gap, np.finfo(float).tiny ** 0.5)
+            gap = max(gap, np.finfo(float).tiny ** 0.5) if gap > 0 else 1.0  # one cluster: nobody has a choice
             theta = np.zeros((sweep.n_clusters, conditions.n_unknowns))
             tau = self.cooling[0] * gap
         else:

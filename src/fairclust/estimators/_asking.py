@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from .. import _checks as checks
@@ -11,6 +12,7 @@ from .._fit.sizes import SizedWeightAim
 from .._goals.goals import Bounds, Goal, MaxFairnessError, MinBalance
 from .._goals.sizes import SizeInterval
 from .._people.attributes import Attributes
+from .._sweep.question import DataSweep
 from .._typing import FloatArray
 from ..errors import ClusterSizeWarning, InvalidInputError
 from ._arguments import Arguments
@@ -23,7 +25,7 @@ class Asking(Arguments):
 
     def _aim(self, problem: Problem, attributes: Attributes) -> Aim:
         """What to fit for: a weight, a goal, or a cost; and bounds on sizes."""
-        sizes = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
+        sizes = self._size_bounds(problem.sweep)
         return self._fairness_aim(problem, attributes, sizes)
 
     def _fairness_aim(self, problem: Problem, attributes: Attributes, sizes: SizeInterval | None = None) -> Aim:
@@ -44,8 +46,9 @@ class Asking(Arguments):
             return Bounds(problem.fairness, lower, upper)
         return MaxFairnessError(problem.fairness, self.max_fairness_error)
 
-    def _size_bounds(self, n_samples: int, total: float, n_clusters: int) -> SizeInterval | None:
+    def _size_bounds(self, sweep: DataSweep) -> SizeInterval | None:
         """Bounds on sizes as shares of all weight; None: no bounds."""
+        total, n_clusters = sweep.total, sweep.n_clusters
         least, most = (getattr(self, name, None) for name in ("min_cluster_size", "max_cluster_size"))
         if least is None and most is None:
             return None
@@ -59,12 +62,19 @@ class Asking(Arguments):
         if not lower * n_clusters <= 1.0 + 1e-12 or not upper * n_clusters >= 1.0 - 1e-12 or lower > upper:
             raise InvalidInputError(
                 f"min_cluster_size={least!r} and max_cluster_size={most!r} cannot be kept by {n_clusters} clusters of "
-                f"{n_samples} rows (total weight {total:g}): a cluster has {total / n_clusters:g} on average."
+                f"{sweep.n_samples} rows (total weight {total:g}): a cluster has {total / n_clusters:g} on average."
+            )
+        fewest, largest = math.ceil(lower * total - 1e-9), math.floor(upper * total + 1e-9)
+        if not sweep.is_weighted and not fewest * n_clusters <= total <= largest * n_clusters:
+            raise InvalidInputError(
+                f"min_cluster_size={least!r} and max_cluster_size={most!r} mean {fewest} to {largest} whole people "
+                f"in each cluster, but {n_clusters} clusters of that size cannot hold {total:g}. Allow more, or use "
+                "another number of clusters."
             )
         return SizeInterval(lower, upper)
 
     def _tell_sizes(self, problem: Problem) -> None:
-        bounds = self._size_bounds(problem.sweep.n_samples, problem.sweep.total, problem.sweep.n_clusters)
+        bounds = self._size_bounds(problem.sweep)
         if bounds is not None and not bounds.are_kept(self.cluster_sizes_):
             warnings.warn(
                 f"The clusters have sizes from {self.cluster_sizes_.min():g} to {self.cluster_sizes_.max():g}, but "

@@ -111,7 +111,7 @@ class PrototypeClusterer(FairClusterer):
         self, objective: Objective, sweep: DataSweep, population: Population, solver: Solver, settings: Settings
     ) -> Problem:
         fairness = representation(population.attributes.parts, population.cells.membership)
-        bounds = self._size_bounds(sweep.n_samples, sweep.total, sweep.n_clusters)
+        bounds = self._size_bounds(sweep)
         if bounds is not None:
             every = np.full(sweep.n_clusters, sweep.total)
             fairness = fairness.with_sizes(SizeFairness(bounds.lower * every, bounds.upper * every))
