@@ -157,3 +157,14 @@ def test_points_move_to_the_counts_at_no_great_cost():
     np.testing.assert_array_equal(masses, counts)
     n_moved = np.count_nonzero(labels != problem.sweep.labels)
     assert n_moved >= np.abs(counts - plain.masses).sum() / 2  # no fewer can do it
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2])
+@pytest.mark.parametrize("goal", [{"min_balance": 0.9}, {"bounds": {"a": (0.5, 0.8)}}], ids=["balance", "bounds"])
+def test_clusters_like_data_that_miss_the_goal_miss_it_too(goal, n_clusters):
+    """Exactly the data's shares, which are not what was asked for."""
+    X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    with pytest.warns(FairnessGoalMissed, match="cannot be met: .*'a'"):
+        model = FairKMeans(n_clusters, random_state=0, **goal).fit(X, sensitive_features=list("abbabb"))
+    assert not model.fairness_goal_met_
+    np.testing.assert_allclose(model.proportions_, np.tile([1 / 3, 2 / 3], (n_clusters, 1)))

@@ -170,10 +170,21 @@ class MaxFairnessError(Goal):
             worst = int(np.argmax(np.abs(table.proportions[0] - table.target)))
             return (
                 f"max_fairness_error={self.limit:g} cannot be met: target_proportions asks for "
-                f"{table.target[worst]:.3f} of group {table.names[worst]!r}, of which the data have "
+                f"{table.target[worst]:.3f} of group '{table.names[worst]}', of which the data have "
                 f"{table.proportions[0, worst]:.3f}, so some cluster has an error of at least {least:.3g}"
             )
         return None
+
+
+_NO_ROOM = 1e-12  # of shares and balances, whose roundings are smaller
+
+
+def _over_allowed(values: FloatArray, best: FloatArray, least: AnyArray | float) -> FloatArray:
+    """How far values are below the best, over how far they may be; above 1 where they are below ``least``."""
+    room = np.maximum(best - least, _NO_ROOM)
+    # Where the best itself is too low: 1 at what is asked for, 2 at the best.
+    missed: FloatArray = 1.0 + (least - values) / np.maximum(least - best, _NO_ROOM)
+    return np.where(best < least - _NO_ROOM, missed, (best - values) / room)
 
 
 @dataclass(frozen=True)
@@ -208,7 +219,7 @@ class MinBalance(Goal):
         columns = []
         for table in _by_attribute(self.fairness, masses):
             best = table.target.min(axis=-1) / table.target.max(axis=-1)
-            columns.append((best - cluster_balances(table.masses)) / np.maximum(best - self.limit, 1e-12))
+            columns.append(_over_allowed(cluster_balances(table.masses), best, self.limit))
         return np.stack(columns, axis=1)
 
     def achieved(self, masses: FloatArray) -> float:
@@ -227,7 +238,7 @@ class MinBalance(Goal):
             few, many = int(whole.argmin()), int(whole.argmax())
             return (
                 f"min_balance={self.limit:g} cannot be met: the data have {whole[few]:g} of group "
-                f"{table.names[few]!r} and {whole[many]:g} of {table.names[many]!r}, a balance of "
+                f"'{table.names[few]}' and {whole[many]:g} of '{table.names[many]}', a balance of "
                 f"{whole[few] / whole[many]:.3g}"
             )
         return None
@@ -262,8 +273,8 @@ class Bounds(Goal):
         """Largest deviation from the target over the deviation allowed on that side."""
         columns = []
         for table, lower, upper in self._bounded(masses):
-            above = (table.proportions - table.target) / np.maximum(upper - table.target, 1e-12)
-            below = (table.target - table.proportions) / np.maximum(table.target - lower, 1e-12)
+            above = _over_allowed(-table.proportions, -table.target, -upper)
+            below = _over_allowed(table.proportions, table.target, lower)
             columns.append(np.maximum(above, below).max(axis=1))
         return np.stack(columns, axis=1)
 
@@ -282,7 +293,7 @@ class Bounds(Goal):
             if len(outside):
                 j = int(outside[0])
                 return (
-                    f"bounds cannot be met: group {table.names[j]!r} has a share of {shares[j]:.3f} in the data, but "
+                    f"bounds cannot be met: group '{table.names[j]}' has a share of {shares[j]:.3f} in the data, but "
                     f"{lower[j]:.3f} to {upper[j]:.3f} is asked for in every cluster"
                 )
         return None

@@ -47,7 +47,7 @@ class StreamedKMeans(MeansObjective):
         # Σ ‖x − c‖² = Σ ‖x − mean‖² + n ‖c − mean‖², at the centres that the labels were made with and here.
         means = labels.means
         there, here = (self.lead(at, means, labels.sizes) for at in (labels.job.costs.centers, parameters))
-        return labels.cost - there + here
+        return max(labels.cost - there, 0.0) + here
 
     def sampled(self, rows: Sample) -> KMeansObjective:
         """K-means on the rows of a sample that the sweep has taken."""
@@ -91,7 +91,7 @@ class StreamedTable(MeansObjective):
         there, here = (
             float((weight * (at.astype(float) - means) ** 2).sum()) for at in (labels.job.costs.centers, parameters)
         )
-        return labels.cost - there + here
+        return max(labels.cost - there, 0.0) + here
 
     def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
         """Moving c_k to the mean saves n_k ‖Δc_k‖²; with gaps less, so the value is an upper bound there."""
