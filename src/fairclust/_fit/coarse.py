@@ -38,7 +38,7 @@ def fit_coarse_to_fine(problem: Problem, ask: Ask, start: Start, settings: Setti
     settings = settings or problem.settings
     coarse = _fit_coarse(problem, ask, start, settings)
     if coarse is None:
-        return fit_once(problem, ask, start, settings)
+        return fit_once(problem, ask, start, replace(settings, reach=_REACH) if start.from_few else settings)
     fine = fit_once(problem, ask, Start(coarse.parameters, coarse.warm), replace(settings, reach=_REACH))
     return replace(fine, n_sweeps=fine.n_sweeps + coarse.n_sweeps)
 

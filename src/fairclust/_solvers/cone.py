@@ -20,14 +20,10 @@ from .._algebra import response
 from .._goals.conditions import Conditions, Priced
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
+from .trust import ENOUGH, Trust
 
 _SOFTNESS = 0.1  # of the temperature, for the mixes: they turn faster than points change
-_TRUSTED = 8.0  # temperatures that a price may change by in the first step; what succeeds is trusted twice as far
-_LEAST_TRUSTED = 1e-3  # of the longest step: below this the model is wrong for other reasons, rounding
-_LEAST = 1e-12  # of any unknown's: it must be able to grow again
-_GROWTH = 2.0  # of trust after a step that kept its promise
-_MATTERS = 0.1  # of the farthest overshoot: less is no reason to be careful
-_KEPT = 0.1  # of its promise that a step must keep to be trusted farther
+_LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model is wrong for other reasons, rounding
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
 _ONE = 1.0  # or one person, as people weigh on average
 _ROUGH = 10.0  # times the tolerance, on the way to cooler prices, and on samples, which differ from all points by more
@@ -124,31 +120,21 @@ class ConeSolver:
     ) -> Prices:
         """Newton's steps at one temperature, each unknown's as long as its last ones let it be trusted."""
         at = self._at(sweep, conditions, theta, tau)
-        trusted = np.full(theta.shape, _TRUSTED)
+        trust = Trust(theta.shape)
         enough = (_ROUGH if rough else 1.0) * self.tol * tau * float(at.answer.masses.sum())
         for _ in range(self.max_steps):
-            step, gain = _newton(at, tau, conditions, trusted)
+            step, gain = _newton(at, tau, conditions, trust.lengths)
             if gain <= enough and (
                 rough or self.is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)
             ):
                 break
             tried = self._at(sweep, conditions, conditions.centered(at.theta + step), tau)
-            rise, length = tried.value - at.value, abs(step) / tau
-            # D is concave: a step that lowers it went too far in some unknown, whose slope now points back.
-            back = np.minimum(tried.slope * step, 0.0)
-            too_far = back < _MATTERS * back.min()
-            turning = abs(at.slope) / np.maximum(abs(at.slope) + abs(tried.slope), np.finfo(float).tiny)
-            if rise < 1e-4 * gain:
-                if length.max() < _LEAST_TRUSTED:
-                    break
-                shorter = np.maximum(np.minimum(turning, 0.5) * length, _LEAST)
-                trusted = np.where(too_far, np.minimum(shorter, trusted), trusted)
-                continue
-            farther = _GROWTH * (trusted if rise >= _KEPT * gain else np.maximum(trusted / _GROWTH, length))
-            overshot = too_far & (turning < 0.5)
-            trusted = np.where(overshot, np.minimum(2.0 * turning * length, trusted), farther)
-            trusted = np.maximum(trusted, _LEAST)
-            at = tried
+            length, kept = abs(step) / tau, (tried.value - at.value) / gain if gain > 0 else 0.0
+            if kept < ENOUGH and length.max() < _LEAST_TRUSTED:
+                break
+            trust.learn(step, length, at.slope, tried.slope, kept)
+            if kept >= ENOUGH:
+                at = tried
         scale = 1.0 / tau
         price = at.priced.by_column @ conditions.membership.T
         return Prices(at.theta, tau, gap, State(scale, price * scale))

@@ -12,7 +12,7 @@ sweep's curvature over τ) and the slope by −bend·H·Δprice, so Newton's ste
 H and the bend are positive semi-definite, so the step goes downhill on E_τ; it is shortened until E_τ falls enough.
 
 A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
-costs that moved a little, goes on at the last temperature; when the first step is long the costs moved too far, and it
+costs that moved a little, goes on at the last temperature; where it would have to go far, it
 starts cold.
 """
 
@@ -23,17 +23,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
-from .._algebra import newton_system
+from .._algebra import newton_system, response
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
+from .trust import ENOUGH, Trust
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
-_TRUSTED = 3.0  # longest step that is tried
+_TRUSTED = 3.0  # longest first step that is tried
 _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
 _SHORT_COLD = 0.3  # the same, in a cold start
-_FAR = 15.0  # a warm start whose first step is longer starts cold instead
-_HALVINGS = 6  # of a step, to 1/64: then the model was wrong
+_FAR = 15.0  # a warm start that wants to go farther at once starts cold instead
+_MOST_FAILED = 6  # steps in a row that do not lower the energy: then the model is wrong
+_RIDGE = 1e-10  # of the diagonal: prices have a free constant
 _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
 _COOLING = 3.0  # factor of the temperature from one to the next
@@ -41,6 +43,17 @@ _MOST_COOLINGS = 8  # to 1/6561 of the first temperature
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
+
+
+@dataclass(frozen=True)
+class _At:
+    """E_τ at some prices: the sweep's answer, what prices should change by, and −∂E_τ/∂price; both by column."""
+
+    price: FloatArray
+    answer: Answer
+    energy: float
+    want: FloatArray
+    slope: FloatArray
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ class Dual:
     ) -> Solution:
         """Go on from ``start`` at its temperature; start cold where there is none, or where that does not beat."""
         if start is not None:
-            found = self._descend(sweep, fairness, fairness_weights, start, longest=_FAR)
+            found = self._descend(sweep, fairness, fairness_weights, start, is_warm=True)
             if found is not None:
                 settled = self._settle(sweep, fairness, fairness_weights, found, to_beat)
                 if settled.hard is not None or self.is_rough:
@@ -133,8 +146,12 @@ class Dual:
         for _ in range(_SETTLING):
             if energy < to_beat:
                 return Solution(State(scale, price * scale), hard=hard)
-            step, _ = _newton(hard.masses, found.curvature, price, scale, fairness, fairness_weights)
-            price = price + step
+            bend = fairness_weights[:, None, None] * fairness.bend(hard.masses)
+            want = _wanted(hard.masses, price, fairness, fairness_weights)
+            step = _undamped(found.curvature, scale, fairness.membership, bend, want)
+            if step is None:
+                break
+            price = price + step @ fairness.membership.T
             hard, energy = _label(sweep, price, fairness, fairness_weights)
         return Solution(found.state)
 
@@ -165,40 +182,41 @@ class Dual:
         fairness: FairnessTerm,
         fairness_weights: FloatArray,
         state: State,
-        longest: float = np.inf,
         floor: FloatArray | float = 0.0,
+        *,
+        is_warm: bool = False,
     ) -> _Found | None:
-        """Newton steps at one temperature. None: the first step is longer than ``longest``, or leads nowhere."""
-        short = _SHORT_COLD if longest == np.inf else _SHORT
-        scale, price = state.scale, state.price
-        answer = sweep(state, curvature=True)
-        energy = _free_energy(answer, price, scale, fairness, fairness_weights)
+        """Newton steps at one temperature. None: a warm start leads nowhere."""
+        short = _SHORT if is_warm else _SHORT_COLD
+        scale = state.scale
+        at = _look(sweep, state.price, scale, fairness, fairness_weights)
+        if is_warm and _is_far(at, scale, fairness, fairness_weights):
+            return None
+        trust, n_failed, last = Trust(at.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
-            step, fall = _newton(answer.masses, answer.curvature, price, scale, fairness, fairness_weights)
-            length = float(abs(step).max()) * scale
-            if length > longest:
-                return None
-            if length < short or fall <= self.tol * abs(answer.cost):
-                price = price + step * min(1.0, short / max(length, 1e-300))
+            step, fall = _newton(at, scale, fairness, fairness_weights, trust.lengths)
+            lengths = abs(step) * scale
+            length = float(lengths.max())
+            if length < short or fall <= self.tol * abs(at.answer.cost):
+                last = at.price + step @ fairness.membership.T * min(1.0, short / max(length, 1e-300))
                 break
-            damping = min(1.0, _TRUSTED / length)
-            for _ in range(_HALVINGS):
-                tried = price + damping * step
-                reply = sweep(State(scale, tried * scale), curvature=True)
-                reached = _free_energy(reply, tried, scale, fairness, fairness_weights)
-                sizes, before = reply.masses.sum(axis=1), answer.masses.sum(axis=1)
-                is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
-                if reached <= energy - 1e-4 * damping * fall and is_alive.all():
-                    break
-                damping *= 0.5
-            else:
-                if longest < np.inf:
+            tried = _look(sweep, at.price + step @ fairness.membership.T, scale, fairness, fairness_weights)
+            sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
+            is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
+            kept = (at.energy - tried.energy) / fall if is_alive.all() else 0.0
+            trust.learn(step, lengths, at.slope, tried.slope, kept)
+            if kept >= ENOUGH:
+                at, last, n_failed = tried, tried.price, 0
+                continue
+            trust.shorten(~is_alive if not is_alive.all() else slice(None))
+            n_failed += 1
+            if n_failed == _MOST_FAILED:
+                if is_warm:
                     return None
                 break
-            price, answer, energy = tried, reply, reached
-        assert answer.curvature is not None
-        relaxed = answer.cost + float(fairness_weights @ fairness.value(answer.masses))
-        return _Found(State(scale, price * scale), answer.masses, answer.curvature, relaxed)
+        assert at.answer.curvature is not None
+        relaxed = at.answer.cost + float(fairness_weights @ fairness.value(at.answer.masses))
+        return _Found(State(scale, last * scale), at.answer.masses, at.answer.curvature, relaxed)
 
 
 def _is_lost(cooler: _Found, found: _Found) -> bool:
@@ -231,23 +249,67 @@ def _free_energy(
     return -answer.log_partition / scale - paid + float(fairness_weights @ fairness.value(answer.masses))
 
 
+def _look(sweep: Sweep, price: FloatArray, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray) -> _At:
+    """One sweep, and what it says of E_τ."""
+    answer = sweep(State(scale, price * scale), curvature=True)
+    energy = _free_energy(answer, price, scale, fairness, fairness_weights)
+    assert answer.curvature is not None
+    want = _wanted(answer.masses, price, fairness, fairness_weights)
+    lost = scale * (answer.curvature @ (fairness.membership @ want.T)[:, :, None])[:, :, 0]  # (cells, clusters)
+    return _At(price, answer, energy, want, lost.T @ fairness.membership)
+
+
+def _wanted(masses: FloatArray, price: FloatArray, fairness: FairnessTerm, fairness_weights: FloatArray) -> FloatArray:
+    """weight·slope(masses) − price, by column: 0 where E_τ is stationary."""
+    return fairness_weights[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
+
+
 def _newton(
-    masses: FloatArray,
-    curvature: FloatArray | None,
-    price: FloatArray,
-    scale: float,
-    fairness: FairnessTerm,
-    fairness_weights: FloatArray,
+    at: _At, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray, trusted: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Newton's step for the prices, and twice the fall of E_τ that it promises. Solved in the columns' space."""
+    """Newton's step for the prices by column, and twice the fall of E_τ that it promises.
+
+    Where it is longer than unknowns are trusted, so much is added to the curvature that each alone goes as far as that.
+    """
+    curvature, M = at.answer.curvature, fairness.membership
     assert curvature is not None
-    M = fairness.membership  # (cells, columns)
-    want = fairness_weights[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
-    bend = fairness_weights[:, None, None] * fairness.bend(masses)  # (clusters, columns, columns)
+    bend = fairness_weights[:, None, None] * fairness.bend(at.answer.masses)  # (clusters, columns, columns)
+    step = _undamped(curvature, scale, M, bend, at.want)
+    if step is None or (abs(step) * scale > trusted).any():
+        step = _damped(curvature, scale, M, bend, at.slope, trusted)
+    return step, float((at.slope * step).sum())
+
+
+def _is_far(at: _At, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray) -> bool:
+    """Whether prices are so wrong that it takes heat to mend them."""
+    assert at.answer.curvature is not None
+    bend = fairness_weights[:, None, None] * fairness.bend(at.answer.masses)
+    step = _undamped(at.answer.curvature, scale, fairness.membership, bend, at.want)
+    return step is None or bool(abs(step).max() * scale > _FAR)
+
+
+def _undamped(
+    curvature: FloatArray, scale: float, M: FloatArray, bend: FloatArray, want: FloatArray
+) -> FloatArray | None:
+    """(I + bend·A) x = want, with A how column masses answer to column prices; None: a cluster lost a group."""
     system, right, roots = newton_system(curvature, scale, M, bend, want)
     _, found, failed = lapack.dposv(system, right) if len(right) else (None, right, 0)
-    step = (want - (roots @ found.reshape(len(want), -1, 1))[:, :, 0]) @ M.T
-    if failed or not np.isfinite(step).all():  # a group vanished from a cluster: no step is to be trusted
-        return np.zeros_like(price), 0.0
-    lost = scale * (curvature @ step.T[:, :, None])[:, :, 0].T  # −Δmasses
-    return step, float((want @ M.T * lost).sum())
+    step = want - (roots @ found.reshape(len(want), -1, 1))[:, :, 0]
+    return None if failed or not np.isfinite(step).all() else step
+
+
+def _damped(
+    curvature: FloatArray, scale: float, M: FloatArray, bend: FloatArray, slope: FloatArray, trusted: FloatArray
+) -> FloatArray:
+    """(A + A·bend·A + damping) x = A·want: the same, times A, which is −∂E_τ/∂price on the right."""
+    n_clusters, n_columns = slope.shape
+    A = scale * response(curvature, np.ascontiguousarray(np.broadcast_to(M, (n_clusters, *M.shape))))
+    system = A + A @ (bend @ A.reshape(n_clusters, n_columns, -1)).reshape(A.shape)
+    own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
+    own += (abs(slope) * scale / trusted).ravel()
+    diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))
+    system /= diagonal[:, None] * diagonal
+    own += _RIDGE
+    _, step, failed = lapack.dposv(system, slope.ravel() / diagonal)
+    step = step / diagonal
+    return np.zeros_like(slope) if failed or not np.isfinite(step).all() else step.reshape(slope.shape)
