@@ -14,6 +14,8 @@ from .records import Start
 _MOST_FITS = 9  # the cost is a smooth function of log ε: a handful of secants do
 _FAIREST = 1e-6  # ε below which nobody can tell
 _SPENT = 0.005  # of the budget that may be left
+_CLOSE = 0.02  # between the logarithms of two goals: the costs of fits differ by chance below it
+_EDGE = 0.1  # of a bracket that a guess by the costs stays away from its ends
 
 FitGoal = Callable[[Problem, float, Start], WeightedFit]
 
@@ -54,8 +56,8 @@ def spend(problem: Problem, most_increase: float, start: FloatArray, fit_goal: F
         else:
             low, dear = x, cost
         near = Start(tried.result.parameters, tried.result.warm)
-        if high - low < 0.02:
+        if high - low < _CLOSE:
             break
         position = 0.5 if dear is None or dear <= cheap else (dear - limit) / (dear - cheap)
-        x = low + float(np.clip(position, 0.1, 0.9)) * (high - low)
+        x = low + float(np.clip(position, _EDGE, 1 - _EDGE)) * (high - low)
     return replace(best, n_sweeps=spent)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
+_SOFT_TOL = 1e-2  # of tol: soft assignments change by little long before they are done
 _ROUNDING = 1e-9  # relative difference of two energies that is none
 
 
@@ -205,7 +206,7 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         movement = objective.movement(parameters, moved)
         parameters = moved
         objective.fill(sweep, parameters)
-        if movement <= settings.tol or change <= settings.tol * ask.scale(energy) * 1e-2:
+        if movement <= settings.tol or change <= settings.tol * ask.scale(energy) * _SOFT_TOL:
             reason = StopReason.SETTLED
             break
     assert state is not None

@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from .._fairness.sizes import SIZE_MARGIN
+from .._goals.cone import ROUNDING
 from .._goals.counts import move_to_counts
 from .._goals.goals import Goal
 from .._goals.sizes import SizeInterval
@@ -123,7 +124,7 @@ def bounded_counts(masses: FloatArray, lower: float, upper: float) -> FloatArray
         A_eq=csr_array(hstack((by_cell, -by_cell))),
         b_eq=np.zeros(n_cells),
         A_ub=vstack((sizes, -sizes)),
-        b_ub=np.concatenate((np.floor(min(upper, masses.sum()) + 1e-9) - size, size - np.ceil(lower - 1e-9))),
+        b_ub=np.concatenate((np.floor(min(upper, masses.sum()) + ROUNDING) - size, size - np.ceil(lower - ROUNDING))),
         bounds=[(0, None)] * masses.size + [(0, float(most)) for most in masses.ravel()],
         method="highs-ds",
     )

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from .._typing import FloatArray
-from .cone import Cone, Mixes
+from .cone import ROUNDING, Cone, Mixes
 
 _MANY_GROUPS = 10  # up to so many, every corner of the set is looked at: 2^10
 
@@ -89,4 +89,4 @@ class BalanceCone(Cone):
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """People that groups lack beside the largest."""
         lacking = self.limit * masses.max(axis=1, keepdims=True) - masses
-        return np.maximum(np.maximum(lacking, 0.0).sum(axis=1) - 1e-9 * size[:, 0], 0.0)
+        return np.maximum(np.maximum(lacking, 0.0).sum(axis=1) - ROUNDING * size[:, 0], 0.0)

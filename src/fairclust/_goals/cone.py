@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from .._typing import FloatArray
 
+ROUNDING = 1e-9  # people, or a part of what is bounded: less is the rounding of sums
+
 
 @dataclass(frozen=True)
 class Mixes:

@@ -20,9 +20,11 @@ from scipy.sparse import coo_array, csr_array, kron
 from .._sweep.question import DataSweep, HardAnswer
 from .._typing import FloatArray, IntArray
 from .conditions import Conditions
+from .cone import ROUNDING
 from .repair import Repaired
 
 _SPARE = 16  # candidates per pair of clusters beyond what could be needed
+_MORE = 8  # times as many, where those looked at were too few
 _FIRST_CANDIDATES = 512  # points of a cell that are looked at first, those nearest to a tie
 _PATIENCE = 20.0  # seconds for the integer program
 _GAP = 0.02  # of the fewest moves: near enough
@@ -89,9 +91,9 @@ def proportional_counts(masses: FloatArray) -> FloatArray:
     """
     sizes, totals = masses.sum(axis=1), masses.sum(axis=0)
     ideal = np.outer(sizes, totals) / masses.sum()
-    floor = np.floor(ideal + 1e-9)
+    floor = np.floor(ideal + ROUNDING)
     rest_rows, rest_columns = sizes - floor.sum(axis=1), totals - floor.sum(axis=0)
-    clusters, groups = np.nonzero(ideal - floor > 1e-9)
+    clusters, groups = np.nonzero(ideal - floor > ROUNDING)
     if not len(clusters):
         return floor
     n_clusters, n_groups = masses.shape
@@ -132,7 +134,7 @@ def rounded_counts(masses: FloatArray, membership: FloatArray) -> FloatArray:
 def is_rounded(masses: FloatArray, membership: FloatArray) -> bool:
     """Whether every group's count is the floor or the ceiling of its share of the cluster."""
     gap = np.abs(masses @ membership - _ideal(masses, membership))
-    return bool((gap < 1.0 - 1e-9).all() or (gap <= 1e-9).all())
+    return bool((gap < 1.0 - ROUNDING).all() or (gap <= ROUNDING).all())
 
 
 def _ideal(masses: FloatArray, membership: FloatArray) -> FloatArray:
@@ -143,7 +145,7 @@ def _nearest_table(masses: FloatArray, membership: FloatArray) -> FloatArray | N
     """The table that the fewest moves lead to; None: not found."""
     n_clusters, n_cells = masses.shape
     ideal = _ideal(masses, membership)
-    lowest, highest = np.floor(ideal + 1e-9), np.ceil(ideal - 1e-9)
+    lowest, highest = np.floor(ideal + ROUNDING), np.ceil(ideal - ROUNDING)
     # Unknowns: what enters each place of the table, then what leaves it.
     sign = np.array([[1.0, -1.0]])
     by_column = kron(sign, kron(csr_array(np.eye(n_clusters)), csr_array(membership.T)))
@@ -196,10 +198,10 @@ def move_to_counts(sweep: DataSweep, labels: Any, hard: HardAnswer, counts: Floa
         reduced = costs + price[:, cell]
         best = np.partition(reduced, 1, axis=1)[:, :2] if costs.shape[1] > 1 else reduced
         nearness = np.argsort(best[:, -1] - best[:, 0], kind="stable")
-        n_wanted = _FIRST_CANDIDATES // 8
+        n_wanted = _FIRST_CANDIDATES // _MORE
         found = None
         while found is None:
-            n_wanted = min(n_wanted * 8, len(members))
+            n_wanted = min(n_wanted * _MORE, len(members))
             near = nearness[:n_wanted]
             found = _cheapest_moves(costs[near].astype(float), own[near], surplus)
             if found is None and n_wanted == len(members):

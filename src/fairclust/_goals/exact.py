@@ -8,7 +8,7 @@ import numpy as np
 
 from .._fairness.notion import rows_of
 from .._typing import FloatArray
-from .cone import Cone, Mixes
+from .cone import ROUNDING, Cone, Mixes
 
 
 @dataclass(frozen=True)
@@ -36,5 +36,5 @@ class ExactCone(Cone):
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """People beyond the whole number on either side of the ideal."""
         ideal = rows_of(self.target, clusters) * size
-        few, many = np.floor(ideal + 1e-9) - masses, masses - np.ceil(ideal - 1e-9)
-        return np.maximum(np.maximum(few, many) - 1e-9, 0.0).sum(axis=1)
+        few, many = np.floor(ideal + ROUNDING) - masses, masses - np.ceil(ideal - ROUNDING)
+        return np.maximum(np.maximum(few, many) - ROUNDING, 0.0).sum(axis=1)

@@ -15,13 +15,16 @@ from .._typing import AnyArray, FloatArray
 from .balance import BalanceCone
 from .bounds import BoundsCone
 from .conditions import Clause
-from .cone import Cone
+from .cone import ROUNDING, Cone
 from .counts import Rounding, exact_rounding, is_rounded, smallest_error, smallest_size
 from .error import ErrorCone
 from .exact import ExactCone
 from .overlap import OverlapCone
 from .repair import repair
 
+_NO_ROOM = 1e-12  # of shares and balances, whose roundings are smaller
+_WITHIN_REACH = 0.01  # of what the data allow that a goal beyond it is relaxed by
+_ABOVE_LEAST = 1e-3  # of the least error that the data allow
 _AS_GOOD_AS_EXACT = 1e-10  # an error below this is the target itself, but for rounding
 
 
@@ -118,7 +121,7 @@ class MaxFairnessError(Goal):
     def relaxed(self, masses: FloatArray) -> MaxFairnessError:
         """As far beyond the error of all data as the goal is beyond 0."""
         least = float(self.fairness.errors(masses.sum(axis=0, keepdims=True)).max())
-        return replace(self, limit=least + max(self.limit, 1e-3 * least, _AS_GOOD_AS_EXACT))
+        return replace(self, limit=least + max(self.limit, _ABOVE_LEAST * least, _AS_GOOD_AS_EXACT))
 
     def is_met(self, masses: FloatArray) -> bool:
         """Whether every cluster meets the goal; exact proportions, up to the rounding to whole people."""
@@ -160,12 +163,12 @@ class MaxFairnessError(Goal):
 
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """The clusters' compositions average to the data's, so one of them is as far from the target as the data."""
-        whole = masses.sum(axis=0, keepdims=True)
-        for part, table in zip(self.fairness.parts, _by_attribute(self.fairness, whole, names), strict=False):
+        totals = masses.sum(axis=0, keepdims=True)
+        for part, table in zip(self.fairness.parts, _by_attribute(self.fairness, totals, names), strict=False):
             if table.target.ndim == 2:  # clusters that want different mixes: sizes decide what can be had
                 continue
             least = float(part.value(_with_size(part.n_columns, table))[0])
-            if least <= self.limit * (1 + 1e-9) + 1e-12:
+            if least <= self.limit * (1 + ROUNDING) + _NO_ROOM:
                 continue
             worst = int(np.argmax(np.abs(table.proportions[0] - table.target)))
             return (
@@ -174,9 +177,6 @@ class MaxFairnessError(Goal):
                 f"{table.proportions[0, worst]:.3f}, so some cluster has an error of at least {least:.3g}"
             )
         return None
-
-
-_NO_ROOM = 1e-12  # of shares and balances, whose roundings are smaller
 
 
 def _over_allowed(values: FloatArray, best: FloatArray, least: AnyArray | float) -> FloatArray:
@@ -212,7 +212,7 @@ class MinBalance(Goal):
     def relaxed(self, masses: FloatArray) -> MinBalance:
         """A little less than the balance of all data."""
         least = min(float(cluster_balances(table.masses).min()) for table in _by_attribute(self.fairness, masses))
-        return replace(self, limit=0.99 * least)
+        return replace(self, limit=(1 - _WITHIN_REACH) * least)
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Distance from the target's own balance, over the distance allowed."""
@@ -232,14 +232,14 @@ class MinBalance(Goal):
     def obstacle(self, masses: FloatArray, names: AnyArray) -> str | None:
         """No clustering is more balanced than the data, where groups do not overlap."""
         for table in _by_attribute(self.fairness, masses.sum(axis=0, keepdims=True), names):
-            whole = table.masses[0]
-            if whole.min() / whole.max() >= self.limit * (1 - 1e-9):
+            totals = table.masses[0]
+            if totals.min() / totals.max() >= self.limit * (1 - ROUNDING):
                 continue
-            few, many = int(whole.argmin()), int(whole.argmax())
+            few, many = int(totals.argmin()), int(totals.argmax())
             return (
-                f"min_balance={self.limit:g} cannot be met: the data have {whole[few]:g} of group "
-                f"'{table.names[few]}' and {whole[many]:g} of '{table.names[many]}', a balance of "
-                f"{whole[few] / whole[many]:.3g}"
+                f"min_balance={self.limit:g} cannot be met: the data have {totals[few]:g} of group "
+                f"'{table.names[few]}' and {totals[many]:g} of '{table.names[many]}', a balance of "
+                f"{totals[few] / totals[many]:.3g}"
             )
         return None
 
@@ -267,7 +267,11 @@ class Bounds(Goal):
     def relaxed(self, masses: FloatArray) -> Bounds:
         """Bounds wide enough for the shares of all data."""
         shares = self.fairness.proportions(masses.sum(axis=0, keepdims=True))[0]
-        return replace(self, lower=np.minimum(self.lower, 0.99 * shares), upper=np.maximum(self.upper, 1.01 * shares))
+        return replace(
+            self,
+            lower=np.minimum(self.lower, (1 - _WITHIN_REACH) * shares),
+            upper=np.maximum(self.upper, (1 + _WITHIN_REACH) * shares),
+        )
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Largest deviation from the target over the deviation allowed on that side."""
@@ -289,7 +293,7 @@ class Bounds(Goal):
         """The data's shares must lie between the bounds."""
         for table, lower, upper in self._bounded(masses.sum(axis=0, keepdims=True), names):
             shares = table.proportions[0]
-            outside = np.flatnonzero((shares < lower - 1e-12) | (shares > upper + 1e-12))
+            outside = np.flatnonzero((shares < lower - _NO_ROOM) | (shares > upper + _NO_ROOM))
             if len(outside):
                 j = int(outside[0])
                 return (

@@ -14,6 +14,7 @@ import numpy as np
 from .._sweep.question import Candidates, DataSweep, HardAnswer
 from .._typing import FloatArray, IntArray
 from .conditions import Conditions
+from .cone import ROUNDING
 from .moves import MoveTable
 
 _SHORT_LIST = 12  # kinds of moves that points are looked up for at a time
@@ -43,7 +44,7 @@ class _Beyond(MoveTable):
     def move_kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
         change = self.leave.T[:, :, None] + self.enter.T[:, None, :]  # (cell, from, to)
-        empty = self.unit * (1 - 1e-9) > self.masses.T
+        empty = self.unit * (1 - ROUNDING) > self.masses.T
         change[np.broadcast_to(empty[:, :, None], change.shape)] = np.inf
         own = np.arange(len(self.masses))
         change[:, own, own] = np.inf
@@ -76,6 +77,7 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
     table = _Beyond(goal, hard.masses, unit)
     pool = _Pool(sweep, labels)
     cost = hard.cost
+    # Four moves per person beyond the goal, and some for every place of the table: more would go round in circles.
     most = 64 + 4 * int(table.value.sum() / unit) + hard.masses.size
     for _ in range(most):
         if not table.value.any():

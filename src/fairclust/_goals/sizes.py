@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import FloatArray
+from .cone import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,10 @@ class SizeInterval:
     def are_kept(self, sizes: FloatArray) -> bool:
         """Whether these sizes are within the bounds, as shares of all weight, but for rounding."""
         fraction = sizes / sizes.sum()
-        return bool((fraction >= self.lower * (1 - 1e-9)).all() and (fraction <= self.upper * (1 + 1e-9)).all())
+        return bool((fraction >= self.lower * (1 - ROUNDING)).all() and (fraction <= self.upper * (1 + ROUNDING)).all())
 
     def beyond(self, size: FloatArray) -> FloatArray:
         """People too few or too many."""
-        return np.maximum(np.maximum(np.ceil(self.lower - 1e-9) - size, size - np.floor(self.upper + 1e-9)), 0.0)
+        return np.maximum(
+            np.maximum(np.ceil(self.lower - ROUNDING) - size, size - np.floor(self.upper + ROUNDING)), 0.0
+        )

@@ -18,6 +18,7 @@ from .._typing import FloatArray, IntArray
 from .levels import GraphLevel
 
 _DENSE_UP_TO = 400  # nodes: below it all eigenvectors are found at once
+_NEGLIGIBLE = 1e-10  # of the largest eigenvalue: constraints that say nothing new
 _TOLERANCE = 1e-4  # of eigenvectors: K-means on them asks for no more
 
 
@@ -96,7 +97,7 @@ def _n_distinct(rows: FloatArray) -> int:
 def _basis(columns: FloatArray) -> FloatArray | None:
     """Orthonormal basis of what the columns span."""
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    held = values > 1e-10 * max(values.max(initial=0.0), np.finfo(float).tiny)
+    held = values > _NEGLIGIBLE * max(values.max(initial=0.0), np.finfo(float).tiny)
     return left[:, held] if held.any() else None
 
 

@@ -14,6 +14,8 @@ from .._typing import FloatArray, IntArray
 from ..graphs import Graph
 from ._base import Objective
 
+_SHIFT_TOLERANCE = 1e-3  # of an eigenvalue between −1 and 1; the shift is rounded up by as much
+
 
 @dataclass(frozen=True)
 class NCutObjective(Objective):
@@ -111,11 +113,13 @@ def sufficient_shift(graph: Graph, random_state: np.random.RandomState) -> float
     root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
     operator = LinearOperator(matrix.shape, matvec=lambda x: root * (matrix @ (root * x.ravel())), dtype=np.float64)
     try:
-        value, vector = eigsh(operator, 1, which="SA", v0=random_state.standard_normal(len(degree)), tol=1e-3)
+        value, vector = eigsh(
+            operator, 1, which="SA", v0=random_state.standard_normal(len(degree)), tol=_SHIFT_TOLERANCE
+        )
     except ArpackNoConvergence:
         return 1.0
     residual = float(np.linalg.norm(operator.matvec(vector[:, 0]) - value[0] * vector[:, 0]))
-    return float(np.clip(-value[0] + residual + 1e-3, 0.0, 1.0))
+    return float(np.clip(-value[0] + residual + _SHIFT_TOLERANCE, 0.0, 1.0))
 
 
 def _split(assignments: FloatArray) -> tuple[IntArray | None, FloatArray | None]:

@@ -22,6 +22,8 @@ from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
 from .trust import ENOUGH, Trust
 
+_COOLING = 0.2  # of the temperature, from one to the next
+_ROUNDING = 1e-9  # relative difference of two temperatures that is none
 _SOFTNESS = 0.1  # of the temperature, for the mixes: they turn faster than points change
 _LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model is wrong for other reasons, rounding
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
@@ -108,11 +110,11 @@ class ConeSolver:
 
     def can_cool(self, prices: Prices) -> bool:
         """Whether a cooler temperature is left."""
-        return prices.temperature > self.coldest * prices.gap * (1 + 1e-9)
+        return prices.temperature > self.coldest * prices.gap * (1 + _ROUNDING)
 
     def cool(self, sweep: Sweep, conditions: Conditions, prices: Prices) -> Prices:
         """Go on at a fifth of the temperature."""
-        tau = max(0.2 * prices.temperature, self.coldest * prices.gap)
+        tau = max(_COOLING * prices.temperature, self.coldest * prices.gap)
         return self._climb(sweep, conditions, prices.theta, tau, prices.gap)
 
     def _climb(

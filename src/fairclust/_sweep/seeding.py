@@ -14,6 +14,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 
 Init = str | AnyArray | Callable[..., Any]
+_PER_CLUSTER = 20  # rows at the least, with very many clusters
 _SAMPLE = 1 << 16  # k-means++ looks at no more rows than this: more of them do not make better seeds
 
 
@@ -73,7 +74,7 @@ def sampled_rows(n_rows: int, n_clusters: int, random_state: np.random.RandomSta
 
 
 def _sample_size(n_clusters: int) -> int:
-    return max(_SAMPLE, 20 * n_clusters)
+    return max(_SAMPLE, _PER_CLUSTER * n_clusters)
 
 
 def _as_centers(centers: AnyArray, X: FloatArray, n_clusters: int) -> FloatArray:

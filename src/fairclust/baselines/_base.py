@@ -141,9 +141,9 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.group_names_ = memberships.names
         self.proportions_ = np.divide(masses, sizes[:, None], out=np.zeros_like(masses), where=sizes[:, None] > 0)
         if (memberships.table.sum(axis=1) == 1).all():
-            whole = masses.sum(axis=0)
-            errors = KLFairness(whole / whole.sum()).value(masses[sizes > 0])
-            self.target_proportions_ = whole / whole.sum()
+            totals = masses.sum(axis=0)
+            errors = KLFairness(totals / totals.sum()).value(masses[sizes > 0])
+            self.target_proportions_ = totals / totals.sum()
             self.fairness_error_ = float(errors.sum())
             self.max_fairness_error_ = float(errors.max())
             self.balance_ = float(cluster_balances(masses[sizes > 0]).min())
