@@ -363,7 +363,7 @@ def test_cosine_is_a_normalizer_before():
 @pytest.mark.parametrize("estimator", [FairKMeans, FairKMedian, FairNCut])
 @pytest.mark.parametrize("kind", [lambda frame: frame, pl.from_pandas], ids=["pandas", "polars"])
 def test_a_named_column_is_the_group_and_not_a_feature(estimator, kind):
-    data = people(200, n_clusters=3)
+    data = people(120, n_clusters=3)
     frame = pd.DataFrame(data.X, columns=["a", "b", "c"])
     by_hand = estimator(3, random_state=0).fit(frame, sensitive_features=data.groups)
     named = estimator(3, random_state=0).fit(kind(frame.assign(sex=data.groups)), sensitive_features="sex")
@@ -373,7 +373,7 @@ def test_a_named_column_is_the_group_and_not_a_feature(estimator, kind):
         new = kind(frame.assign(sex=data.groups))
         assert np.array_equal(named.predict(new, "sex"), by_hand.predict(frame, data.groups))
         assert np.array_equal(named.predict(new), by_hand.predict(frame))
-        assert named.transform(new).shape == (200, 3)
+        assert named.transform(new).shape == (120, 3)
 
 
 def test_several_named_columns_are_several_attributes():
