@@ -192,3 +192,14 @@ def test_a_file_with_stars_in_its_name_clears_its_own_leftovers_only(tmp_path):
     with atomic(tmp_path / "a*b") as own:
         own.write_text("whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".aXb.x1.tmp", "a*b"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="what is mapped is read from /proc")
+def test_a_limit_on_the_memory_of_the_process_counts():
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + 10**9, limits[1]))
+    try:
+        assert 0 < tables.free_memory() <= 10**9
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
