@@ -5,13 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from fairclust import FairKMeans, datasets
-from fairclust._fit.restarts import is_worth_racing
+from fairclust._fit.restarts import n_candidates
 
 
-def test_few_rows_or_one_start_are_not_raced():
-    assert not is_worth_racing(1000, 10)
-    assert not is_worth_racing(100_000, 1)
-    assert is_worth_racing(100_000, 10)
+def test_few_rows_are_not_raced():
+    assert n_candidates(1000, 10) == 10
+    assert n_candidates(100_000, 10) > 10
+
+
+def test_one_start_is_the_best_of_some_that_are_drawn():
+    """A start that the user gives is left alone."""
+    data = datasets.make_census_like(3000, random_state=5)
+    given = {"fairness_weight": 0, "tol": 0.0}
+    drawn = [FairKMeans(8, random_state=s, **given).fit(data.data).energy_ for s in range(8)]
+    seeds = [data.data[np.random.default_rng(s).choice(3000, 8, replace=False)] for s in range(8)]
+    told = [FairKMeans(8, init=one, **given).fit(data.data).energy_ for one in seeds]
+    assert max(drawn) < np.median(told)
 
 
 def test_more_starts_are_seldom_dearer_and_often_cheaper():

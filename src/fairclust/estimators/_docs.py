@@ -82,9 +82,10 @@ lipschitz : float, default=2.0
 """,
     "starts": """
 init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-    Starting centres. Above 65,536 rows, k-means++ looks at a random sample of that size.
+    Starting centres. Above 16,384 rows, k-means++ looks at a random sample of that size.
 n_init : "auto" or int, default="auto"
-    Number of starts; the best is kept. "auto": 1 for k-means++ and arrays, 10 for "random" and callables. With
+    Number of starts; the best is kept. "auto": 1 for k-means++ and arrays, 10 for "random" and callables. One
+    start that is drawn is the best of eight plain fits of a sample (not of medoids, nor with ``solver="bound"``). With
     more than one start and 4096 rows or more they are raced: four times as many candidates are fitted on a tenth
     of the rows, the best ``n_init`` that ended in different places on a third, the best third of those on all.
 """,

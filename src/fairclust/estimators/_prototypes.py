@@ -13,7 +13,7 @@ from .._fairness.sizes import SizeFairness
 from .._fairness.term import representation
 from .._fit.coarse import sampling_step
 from .._fit.problem import PointsProblem, Problem
-from .._fit.restarts import CANDIDATES_PER_START, is_worth_racing
+from .._fit.restarts import n_candidates
 from .._fit.settings import Settings
 from .._objectives import Objective
 from .._people.attributes import Population
@@ -70,8 +70,7 @@ class PrototypeClusterer(FairClusterer):
         population = self._population(beside.sensitive_features, len(rows), weights)
         checks.check_distinct_rows(rows, n_clusters)
         random_state = check_random_state(self.random_state)
-        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(len(rows), n_starts) else n_starts
-        starts = self._starts(rows, n_clusters, random_state, weights, n_candidates)
+        starts = self._starts(rows, n_clusters, random_state, weights, self._n_candidates(len(rows), n_starts))
         warn_if_slow()
         cells = population.cells
         layout = build_layout(cells.codes, cells.n_cells)
@@ -95,6 +94,10 @@ class PrototypeClusterer(FairClusterer):
             return None
         weights: FloatArray = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         return weights
+
+    def _n_candidates(self, n_samples: int, n_starts: int) -> int:
+        """Starts to draw; what the user gives as the only start is that."""
+        return n_candidates(n_samples, n_starts) if isinstance(self.init, str) or n_starts > 1 else n_starts
 
     def _starts(
         self,
@@ -131,9 +134,8 @@ class PrototypeClusterer(FairClusterer):
         population = self._population(data.profiles, len(data.cells), data.profile_masses, data.profile_counts)
         data = data.with_cells(population.cells)
         sweep = StreamedSweep(data, n_clusters, blocks.labels_to)
-        n_candidates = n_starts * CANDIDATES_PER_START if is_worth_racing(data.n_samples, n_starts) else n_starts
-        random_state = check_random_state(self.random_state)
-        starts = streamed_starts(sweep, self.init, n_candidates, random_state, sampling_step(sweep, solver, settings))
+        n_drawn, first_step = self._n_candidates(data.n_samples, n_starts), sampling_step(sweep, solver, settings)
+        starts = streamed_starts(sweep, self.init, n_drawn, check_random_state(self.random_state), first_step)
         warn_if_slow()
         self.n_features_in_ = data.n_features
         if blocks.feature_names is not None:
