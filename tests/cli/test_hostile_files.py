@@ -203,3 +203,12 @@ def test_a_limit_on_the_memory_of_the_process_counts():
         assert 0 < tables.free_memory() <= 10**9
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+def test_names_come_back_as_they_went_in_also_beside_an_empty_one(tmp_path):
+    header = '"a ""b""",,"c, d",e'
+    (tmp_path / "p.csv").write_text(f"{header}\n1,2,3,4\n5,6,7,8\n")
+    table = tables.read_table(tmp_path / "p.csv")
+    assert table.frame.columns == ['a "b"', "", "c, d", "e"]
+    tables.write_table(table.frame, tmp_path / "out.csv", table.dialect)
+    assert (tmp_path / "out.csv").read_text().splitlines()[0] == header

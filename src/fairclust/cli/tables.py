@@ -9,6 +9,7 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,12 +189,12 @@ def tell_formulas(frame: polars.DataFrame, path: Path, *, safe: bool) -> None:
     n_cells = 0 if is_parquet(path) else count_formulas(frame)
     if not n_cells:
         return
-    what = f"{n_cells} cell{'s' if n_cells > 1 else ''} or names"
+    what, begin = (f"{n_cells} cells or names", "begin") if n_cells > 1 else ("1 cell or name", "begins")
     if safe:
-        note(f"--safe-csv: {what} that a spreadsheet would run begin with an apostrophe now.")
+        note(f"--safe-csv: {what} that a spreadsheet would run {begin} with an apostrophe now.")
     else:
         note(
-            f"{path.name}: {what} begin with = + - @ or |, as in the input, and a spreadsheet may run them as "
+            f"{path.name}: {what} {begin} with = + - @ or |, as in the input, and a spreadsheet may run them as "
             "formulas. Add --safe-csv if people will open the file in one.",
             style="yellow",
         )
@@ -368,9 +369,12 @@ def _read_text(path: Path, head: bytes, dialect: Dialect) -> polars.DataFrame:
 def _with_plain_names(frame: polars.DataFrame, head: bytes, dialect: Dialect) -> polars.DataFrame:
     """Name columns as the header does: polars leaves doubled quotes in quoted names as they are."""
     text = codecs.getincrementaldecoder(dialect.encoding)(errors="replace").decode(head)
-    names = next(csv.reader(io.StringIO(text), delimiter=dialect.delimiter), [])
-    if len(names) == frame.width and len(set(names)) == len(names) and "" not in names:
-        frame.columns = names
+    header = next(csv.reader(io.StringIO(text), delimiter=dialect.delimiter), [])
+    if len(header) == frame.width:
+        times = Counter(header)  # names that repeat or are empty stay as polars tells them apart
+        names = [name if name and times[name] == 1 else own for name, own in zip(header, frame.columns, strict=True)]
+        if len(set(names)) == len(names):
+            frame.columns = names
     return frame
 
 
