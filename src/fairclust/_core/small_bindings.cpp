@@ -212,6 +212,8 @@ static nb::tuple newton_system(In<double, 3> curvature, double scale, In<double,
 
 // --- Two means of a cluster's points. See fairclust/_objectives/centers.py. ----------------------------------------------
 
+constexpr int kMostRounds = 1000;  // more than anyone needs, and few enough to end
+
 // Cut along the longest axis, then Lloyd's steps. OUT what one centre costs more than the two, and the two.
 static nb::tuple two_means(In<double, 2> points, In<double, 1> mass, int power, int turns, int rounds) {
     const int64_t n = points.shape(0), d = points.shape(1);
@@ -219,7 +221,8 @@ static nb::tuple two_means(In<double, 2> points, In<double, 1> mass, int power, 
     require_aligned("points", points);
     require(d >= 1, "points", "need at least one feature");
     require(power == 1 || power == 2, "power", "must be 1 or 2");
-    require(turns >= 0 && rounds >= 1, "rounds", "must be at least 1, and turns at least 0");
+    require(0 <= turns && turns <= kMostRounds, "turns", "must be from 0 to 1000");
+    require(1 <= rounds && rounds <= kMostRounds, "rounds", "must be from 1 to 1000");
     const double* x = points.data();
     const double* w = mass.data();
     auto places = new_table({2, size_t(d)});
