@@ -24,7 +24,7 @@ def _passes(case, number):
 
 
 @pytest.mark.parametrize(
-    "number", [2, 5, 23, 100099, 100116, 100174, 200008, 200011, 200135]
+    "number", [2, 5, 23, 100099, 100116, 100174, 200008, 200011, 200135, 400036]
 )  # the last six failed once
 def test_strange_fits_are_what_they_claim(number):
     _passes(estimators.case, number)

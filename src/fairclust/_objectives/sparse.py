@@ -52,7 +52,7 @@ class SparseKMeansObjective(MeansObjective):
             sweep.plan, rows.begin, rows.columns, rows.values, rows.squares, parameters, labels, sweep.weights,
             sweep.excess, sweep.n_threads,
         )  # fmt: skip
-        return float(value)
+        return max(float(value), 0.0)  # |x|² − 2x·c + |c|² is rounded
 
     def sampled(self, rows: IntArray) -> SparseKMeansObjective:
         """The same on some rows only."""
