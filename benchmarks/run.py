@@ -55,10 +55,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if n_broken or (options.strict and n_failed) else 0
 
 
+def _suites(text: str) -> list[str]:
+    """Names of suites between commas."""
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: choose from {', '.join(SUITES)}")
+    return names
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Data sets × methods, one scorer.")
     parser.add_argument("--quick", action="store_true", help="smaller data, fewer seeds: under 3 minutes")
-    parser.add_argument("--only", action="append", choices=list(SUITES), help="this suite only; may be repeated")
+    parser.add_argument(
+        "--only", action="extend", type=_suites, metavar="SUITE[,SUITE…]", help=f"only some of: {', '.join(SUITES)}"
+    )
     parser.add_argument("--out", type=Path, help="where to write (default: benchmarks/results[/quick])")
     parser.add_argument("--download", action="store_true", help="fetch real data sets that are absent")
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a claim does not hold")
