@@ -15,7 +15,7 @@ from ..errors import InvalidInputError
 
 Init = str | AnyArray | Callable[..., Any]
 _PER_CLUSTER = 20  # rows at the least, with very many clusters
-_SAMPLE = 1 << 14  # k-means++ looks at no more rows than this: more of them do not make better seeds
+_SAMPLE = 1 << 16  # k-means++ looks at no more rows than this: more of them do not make better seeds
 
 
 def starting_centers(
