@@ -14,13 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .._algebra import response
 from .._goals.conditions import Conditions, Priced
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
-from .trust import ENOUGH, Trust
+from .trust import ENOUGH, Trust, damped_step
 
 _COOLING = 0.2  # of the temperature, from one to the next
 _ROUNDING = 1e-9  # relative difference of two temperatures that is none
@@ -29,7 +28,6 @@ _LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model 
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
 _ONE = 1.0  # or one person, as people weigh on average
 _ROUGH = 10.0  # times the tolerance, on the way to cooler prices, and on samples, which differ from all points by more
-_RIDGE = 1e-10  # of the diagonal: rows of θ have a free constant
 
 
 @dataclass(frozen=True)
@@ -174,13 +172,5 @@ def _newton(at: _At, tau: float, conditions: Conditions, trusted: FloatArray) ->
     blocks, every = system.reshape(n_clusters, n_unknowns, n_clusters, n_unknowns), np.arange(n_clusters)
     blocks[every, :, every, :] += bend
     # Where no point is near to changing its mind the model is flat, and its step has no end: so far per step.
-    own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
-    own += (abs(at.slope) / (trusted * tau)).ravel()
-    diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))
-    system /= diagonal[:, None] * diagonal
-    own += _RIDGE
-    _, step, failed = lapack.dposv(system, at.slope.ravel() / diagonal)
-    step = step / diagonal
-    if failed or not np.isfinite(step).all():
-        return np.zeros_like(at.theta), 0.0
-    return step.reshape(n_clusters, n_unknowns), float(step @ at.slope.ravel())
+    step = damped_step(system, at.slope, abs(at.slope) / (trusted * tau))
+    return step, float(step.ravel() @ at.slope.ravel())

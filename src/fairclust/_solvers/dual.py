@@ -19,6 +19,7 @@ starts cold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
@@ -27,7 +28,7 @@ from .._algebra import newton_system, response
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
-from .trust import ENOUGH, Trust
+from .trust import ENOUGH, Trust, damped_step
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
 _TRUSTED = 3.0  # longest first step that is tried
@@ -35,7 +36,6 @@ _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call
 _SHORT_COLD = 0.3  # the same, in a cold start
 _FAR = 15.0  # a warm start that wants to go farther at once starts cold instead
 _MOST_FAILED = 6  # steps in a row that do not lower the energy: then the model is wrong
-_RIDGE = 1e-10  # of the diagonal: prices have a free constant
 _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
 _COOLING = 3.0  # factor of the temperature from one to the next
@@ -50,10 +50,29 @@ class _At:
     """E_τ at some prices: the sweep's answer, what prices should change by, and −∂E_τ/∂price; both by column."""
 
     price: FloatArray
+    scale: float
     answer: Answer
     energy: float
     want: FloatArray
     slope: FloatArray
+    membership: FloatArray
+    bend: FloatArray  # (clusters, columns, columns), times the weights
+
+    @property
+    def curvature(self) -> FloatArray:
+        """How masses answer to prices."""
+        assert self.answer.curvature is not None
+        return self.answer.curvature
+
+    @cached_property
+    def newton(self) -> FloatArray | None:
+        """Newton's step for the prices by column, however long; None: a cluster lost a group."""
+        return _undamped(self.curvature, self.scale, self.membership, self.bend, self.want)
+
+    @property
+    def is_far(self) -> bool:
+        """Whether prices are so wrong that it takes heat to mend them."""
+        return self.newton is None or bool(abs(self.newton).max() * self.scale > _FAR)
 
 
 @dataclass(frozen=True)
@@ -190,11 +209,12 @@ class Dual:
         short = _SHORT if is_warm else _SHORT_COLD
         scale = state.scale
         at = _look(sweep, state.price, scale, fairness, fairness_weights)
-        if is_warm and _is_far(at, scale, fairness, fairness_weights):
+        if is_warm and at.is_far:
             return None
         trust, n_failed, last = Trust(at.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
-            step, fall = _newton(at, scale, fairness, fairness_weights, trust.lengths)
+            step = _step(at, trust.lengths)
+            fall = float((at.slope * step).sum())  # that it promises, twice
             lengths = abs(step) * scale
             length = float(lengths.max())
             if length < short or fall <= self.tol * abs(at.answer.cost):
@@ -214,9 +234,8 @@ class Dual:
                 if is_warm:
                     return None
                 break
-        assert at.answer.curvature is not None
         relaxed = at.answer.cost + float(fairness_weights @ fairness.value(at.answer.masses))
-        return _Found(State(scale, last * scale), at.answer.masses, at.answer.curvature, relaxed)
+        return _Found(State(scale, last * scale), at.answer.masses, at.curvature, relaxed)
 
 
 def _is_lost(cooler: _Found, found: _Found) -> bool:
@@ -256,7 +275,8 @@ def _look(sweep: Sweep, price: FloatArray, scale: float, fairness: FairnessTerm,
     assert answer.curvature is not None
     want = _wanted(answer.masses, price, fairness, fairness_weights)
     lost = scale * (answer.curvature @ (fairness.membership @ want.T)[:, :, None])[:, :, 0]  # (cells, clusters)
-    return _At(price, answer, energy, want, lost.T @ fairness.membership)
+    bend = fairness_weights[:, None, None] * fairness.bend(answer.masses)
+    return _At(price, scale, answer, energy, want, lost.T @ fairness.membership, fairness.membership, bend)
 
 
 def _wanted(masses: FloatArray, price: FloatArray, fairness: FairnessTerm, fairness_weights: FloatArray) -> FloatArray:
@@ -264,28 +284,12 @@ def _wanted(masses: FloatArray, price: FloatArray, fairness: FairnessTerm, fairn
     return fairness_weights[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
 
 
-def _newton(
-    at: _At, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray, trusted: FloatArray
-) -> tuple[FloatArray, float]:
-    """Newton's step for the prices by column, and twice the fall of E_τ that it promises.
-
-    Where it is longer than unknowns are trusted, so much is added to the curvature that each alone goes as far as that.
-    """
-    curvature, M = at.answer.curvature, fairness.membership
-    assert curvature is not None
-    bend = fairness_weights[:, None, None] * fairness.bend(at.answer.masses)  # (clusters, columns, columns)
-    step = _undamped(curvature, scale, M, bend, at.want)
-    if step is None or (abs(step) * scale > trusted).any():
-        step = _damped(curvature, scale, M, bend, at.slope, trusted)
-    return step, float((at.slope * step).sum())
-
-
-def _is_far(at: _At, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray) -> bool:
-    """Whether prices are so wrong that it takes heat to mend them."""
-    assert at.answer.curvature is not None
-    bend = fairness_weights[:, None, None] * fairness.bend(at.answer.masses)
-    step = _undamped(at.answer.curvature, scale, fairness.membership, bend, at.want)
-    return step is None or bool(abs(step).max() * scale > _FAR)
+def _step(at: _At, trusted: FloatArray) -> FloatArray:
+    """Newton's step; where it is longer than unknowns are trusted, damped so that each alone goes as far as that."""
+    step = at.newton
+    if step is None or (abs(step) * at.scale > trusted).any():
+        return _damped(at, trusted)
+    return step
 
 
 def _undamped(
@@ -298,18 +302,10 @@ def _undamped(
     return None if failed or not np.isfinite(step).all() else step
 
 
-def _damped(
-    curvature: FloatArray, scale: float, M: FloatArray, bend: FloatArray, slope: FloatArray, trusted: FloatArray
-) -> FloatArray:
+def _damped(at: _At, trusted: FloatArray) -> FloatArray:
     """(A + A·bend·A + damping) x = A·want: the same, times A, which is −∂E_τ/∂price on the right."""
-    n_clusters, n_columns = slope.shape
-    A = scale * response(curvature, np.ascontiguousarray(np.broadcast_to(M, (n_clusters, *M.shape))))
-    system = A + A @ (bend @ A.reshape(n_clusters, n_columns, -1)).reshape(A.shape)
-    own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
-    own += (abs(slope) * scale / trusted).ravel()
-    diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))
-    system /= diagonal[:, None] * diagonal
-    own += _RIDGE
-    _, step, failed = lapack.dposv(system, slope.ravel() / diagonal)
-    step = step / diagonal
-    return np.zeros_like(slope) if failed or not np.isfinite(step).all() else step.reshape(slope.shape)
+    n_clusters, n_columns = at.slope.shape
+    M = at.membership
+    A = at.scale * response(at.curvature, np.ascontiguousarray(np.broadcast_to(M, (n_clusters, *M.shape))))
+    system = A + A @ (at.bend @ A.reshape(n_clusters, n_columns, -1)).reshape(A.shape)
+    return damped_step(system, at.slope, abs(at.slope) * at.scale / trusted)
