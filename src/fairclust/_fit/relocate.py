@@ -44,6 +44,12 @@ def can_move(problem: Problem, ask: Ask) -> bool:
     return problem.sweep.n_clusters > 2 and problem.objective.can_relocate and not is_as_published
 
 
+def few_points(problem: Problem) -> Problem:
+    """The same problem on a sample that clusterings can be compared by, and that tells nobody of its iterations."""
+    sample = problem.sampled(max(1, problem.sweep.n_samples // _SAMPLE))
+    return replace(sample, settings=replace(problem.settings, on_iteration=None))
+
+
 def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts: Sequence[FloatArray]) -> Moved:
     """Fit a sample from every start, move clusters of the best while that pays, and say where the best of those ended.
 
@@ -56,8 +62,7 @@ def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts
     starts : sequence of ndarray
         Parameters.
     """
-    sample = problem.sampled(max(1, problem.sweep.n_samples // _SAMPLE))
-    sample = replace(sample, settings=replace(problem.settings, on_iteration=None))
+    sample = few_points(problem)
     asked = ask_of(sample)
     assert asked is not None
     ask = asked.on_sample(1.0)  # whole people can wait; weights and sizes are the sample's already

@@ -10,7 +10,6 @@ One start is the best of eight plain fits of a sample: they cost little, and a f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,13 +22,12 @@ from .asks import PlainAsk
 from .loop import fit_once
 from .problem import Problem, WeightedFit
 from .records import Start
-from .relocate import best_moved, can_move
+from .relocate import best_moved, can_move, few_points
 
 CANDIDATES_PER_START = 4  # starts that are drawn for each that was asked for; heats on samples choose among them
 _HEATS = ((10, 1), (3, 3))  # one point in so many; one start in so many goes on
 _SMALLEST_SAMPLE = 2048  # points of a heat: fewer do not tell starts apart
 _PLAIN_FITS = 8  # with 4 the best plain clustering of Adult, K=5, was missed by 3 seeds of 5
-_PLAIN_SAMPLE = 1 << 13  # points that tell which plain clustering is best: a few hundred per cluster
 _ROUNDING = 1e-6  # of an energy that is a sum of point costs in single precision
 _ALIKE = 0.1  # movement between the parameters of two fits that ended in the same place
 
@@ -88,8 +86,7 @@ def _best_plain(problem: Problem, starts: Sequence[FloatArray]) -> tuple[list[Fl
     is_as_published = problem.solver.rests_on_energy or not problem.settings.assignments.are_hard
     if is_as_published or problem.objective.relaxed() is not None:
         return list(starts[:1]), 0.0
-    sample = problem.sampled(max(1, problem.sweep.n_samples // _PLAIN_SAMPLE))
-    sample = replace(sample, settings=replace(problem.settings, on_iteration=None))
+    sample = few_points(problem)
     fits = [fit_once(sample, PlainAsk(), Start(start)) for start in starts]
     # Several end in the same place: the first of them, however their energies are rounded.
     least = min(one.energy for one in fits)
