@@ -73,8 +73,8 @@ tour:            ## Print the house: every file and what lives there
 stubs: $(VENV)/.installed-test,lint,docs   ## Write the stub of the compiled module again, after a change of its bindings
 	$(BIN)/python -m pip install -q nanobind
 	$(BIN)/python -m nanobind.stubgen -q -m fairclust._core._kernels -o src/fairclust/_core/_kernels.pyi
-	sed -i.bak -E 's/-> tuple:/-> tuple[Any, ...]:/; s/: Callable([,) ])/: Callable[..., Any]\1/g; \
-	  s/^from typing import /from typing import Any, /; s/^name: str = .*/name: str/' src/fairclust/_core/_kernels.pyi
+	sed -i.bak -E -e 's/-> tuple:/-> tuple[Any, ...]:/' -e 's/: Callable([,) ])/: Callable[..., Any]\1/g' \
+	  -e 's/^from typing import /from typing import Any, /' -e 's/^name: str = .*/name: str/' src/fairclust/_core/_kernels.pyi
 	rm src/fairclust/_core/_kernels.pyi.bak
 
 # The lowest versions that pyproject.toml promises, in an environment of their own.

@@ -181,7 +181,7 @@ class FairnessCase:
 
     def bend(self, masses):
         """Second derivative by the masses; a term of several attributes gives it by column."""
-        bend = self.term.bend(masses)
+        bend = self.term.expansion(masses).bend
         membership = getattr(self.term, "membership", None)
         return bend if membership is None else membership @ bend @ membership.T
 

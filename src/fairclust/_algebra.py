@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from ._core import kernels
+from ._core import fallback, kernels
 from ._typing import FloatArray
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
+_MOST_UNKNOWNS = 96  # of a system that is solved between two calls; of larger ones LAPACK makes short work
 
 
 def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
@@ -26,15 +30,84 @@ def response(laplacians: FloatArray, through: FloatArray) -> FloatArray:
     return kernels.response(laplacians, through)
 
 
-def newton_system(
-    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, want: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Newton's system for prices by column, (I + B·A) x = want, in the space where B = R·Rᵀ bends.
+@dataclass(frozen=True)
+class Expansion:
+    """A fairness term about some masses: to the second order, without the part that bends downwards.
 
-    Returns I + Rᵀ·A·R, which is symmetric and positive, Rᵀ·A·want, and R, (clusters, columns, rank): x = want − R·y.
+    Attributes
+    ----------
+    value : ndarray of shape (n_clusters,)
+    slope : ndarray of shape (n_clusters, n_columns)
+    bend : ndarray of shape (n_clusters, n_columns, n_columns)
+    """
+
+    value: FloatArray
+    slope: FloatArray
+    bend: FloatArray
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a sweep says of the relaxed energy at a weight, by column.
+
+    Attributes
+    ----------
+    energy : float
+    want : ndarray of shape (n_clusters, n_columns)
+        What prices should change by: weight·slope − price.
+    fall : ndarray of shape (n_clusters, n_columns)
+        −∂energy/∂price.
+    bend : ndarray of shape (n_clusters, n_columns, n_columns)
+        The term's bend, times the weights.
+    """
+
+    energy: float
+    want: FloatArray
+    fall: FloatArray
+    bend: FloatArray
+
+
+def weighted_look(
+    curvature: FloatArray, masses: FloatArray, price: FloatArray, scale: float, log_partition: float,
+    membership: FloatArray, inverse: FloatArray, weights: FloatArray, term: Expansion,
+) -> Look:  # fmt: skip
+    """Look at a sweep's answer. ``masses`` and ``price`` are (clusters, cells); ``price @ inverse`` is by column."""
+    found = kernels.weighted_look(
+        curvature, np.ascontiguousarray(masses.T), np.ascontiguousarray(price), scale, log_partition, membership,
+        inverse, weights, term.value, term.slope, term.bend,
+    )  # fmt: skip
+    return Look(*found)
+
+
+def newton_step(
+    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, want: FloatArray
+) -> FloatArray | None:
+    """Newton's step for prices by column, (I + B·A) x = want; None: a cluster lost a group.
+
     B = ``bend`` is a block per cluster; A is how column masses answer to column prices.
     """
-    return kernels.newton_system(curvature, scale, membership, bend, want)
+    return _for_systems_of(want.size).newton_step(curvature, scale, membership, bend, want)
+
+
+def damped_weight_step(
+    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, fall: FloatArray, lengths: FloatArray
+) -> FloatArray:
+    """Newton's step at a weight, where an unknown alone goes no farther than its length, in temperatures."""
+    solver = _for_systems_of(fall.size)
+    return solver.damped_weight_step(curvature, scale, membership, bend, fall, lengths)
+
+
+def damped_cone_step(
+    curvature: FloatArray, scale: float, through: FloatArray, bend: FloatArray, slope: FloatArray, lengths: FloatArray
+) -> FloatArray:
+    """The same for a goal, whose unknowns prices follow: ``through`` is ∂price/∂unknown."""
+    solver = _for_systems_of(slope.size)
+    return solver.damped_cone_step(curvature, scale, through, bend, slope, lengths)
+
+
+def _for_systems_of(n_unknowns: int) -> Any:
+    """Who solves them: large ones are LAPACK's."""
+    return kernels if n_unknowns <= _MOST_UNKNOWNS else fallback
 
 
 def kl_value(masses: FloatArray, size: FloatArray, target: FloatArray, smallest: float) -> FloatArray:
@@ -42,9 +115,9 @@ def kl_value(masses: FloatArray, size: FloatArray, target: FloatArray, smallest:
     return kernels.kl_value(_rows(masses), np.ascontiguousarray(size, dtype=float).ravel(), _rows(target), smallest)
 
 
-def kl_bend(masses: FloatArray, target: FloatArray, smallest: float) -> FloatArray:
-    """Its second derivative by the masses without the negative part, (rows, groups, groups)."""
-    return kernels.kl_bend(_rows(masses), _rows(target), smallest)
+def kl_expansion(masses: FloatArray, target: FloatArray, smallest: float) -> Expansion:
+    """The same with its slope and its bend."""
+    return Expansion(*kernels.kl_expansion(_rows(masses), _rows(target), smallest))
 
 
 def error_mixes(
@@ -56,4 +129,4 @@ def error_mixes(
 
 def _rows(values: FloatArray) -> FloatArray:
     """As kernels take it; one row stands for all."""
-    return np.ascontiguousarray(np.atleast_2d(values), dtype=float)
+    return np.ascontiguousarray(values if values.ndim == 2 else values[None], dtype=float)

@@ -1,5 +1,7 @@
 """The small algebra: compiled and in NumPy, the same numbers; and what they should be."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -121,9 +123,15 @@ def test_compiled_errors_and_bends_are_those_of_numpy(n_groups, is_shared):
         rtol=1e-12,
         atol=1e-15,
     )
-    one, other = (module.kl_bend(masses, target, 1e-20) for module in (kernels, fallback))
+    one, other = (module.kl_expansion(masses, target, 1e-20) for module in (kernels, fallback))
+    np.testing.assert_allclose(one[0], other[0], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        one[0], kernels.kl_value(masses, masses.sum(axis=1), target, 1e-20), rtol=1e-12, atol=1e-15
+    )
     for k in range(len(masses)):
-        np.testing.assert_allclose(one[k], other[k], rtol=1e-9, atol=1e-9 * abs(other[k]).max())
+        for found, wanted, least in zip(one[1:], other[1:], (1e-6, 0.0), strict=True):
+            size = max(abs(wanted[k]).max(), least)
+            np.testing.assert_allclose(found[k], wanted[k], rtol=1e-9, atol=1e-9 * size)
 
 
 @pytest.mark.parametrize("module", BOTH)
@@ -131,7 +139,7 @@ def test_a_bend_is_the_positive_part_of_the_second_derivative(module):
     masses, target = compositions()
     masses = masses[[0, 3, 5]]
     target = target[[0, 3, 5]]
-    bend = module.kl_bend(masses, target, 1e-20)
+    _, _, bend = module.kl_expansion(masses, target, 1e-20)
     for k in range(3):
         second = np.diag(target[k] / masses[k] ** 2) - 1.0 / masses[k].sum() ** 2
         values, vectors = np.linalg.eigh(second)
@@ -139,25 +147,106 @@ def test_a_bend_is_the_positive_part_of_the_second_derivative(module):
         np.testing.assert_allclose(bend[k], wanted, atol=1e-9 * abs(wanted).max())
 
 
-@pytest.mark.parametrize("module", BOTH)
-def test_newtons_step_solves_its_own_equation(module):
-    """(I + B·A) x = want, with two attributes whose columns share cells."""
+@dataclasses.dataclass(frozen=True)
+class TwoAttributes:
+    """Curvature, membership and bend of two attributes whose columns share cells, five clusters."""
+
+    curvature: np.ndarray
+    masses: np.ndarray
+    membership: np.ndarray
+    bend: np.ndarray
+    want: np.ndarray
+    scale: float = 7.0
+
+    @property
+    def answers(self):
+        """How column masses answer to column prices, (k·i, l·j)."""
+        made = np.einsum("ci,ckl,cj->kilj", self.membership, self.curvature, self.membership)
+        return self.scale * made.reshape(25, 25)
+
+    @property
+    def bends(self):
+        made = np.zeros((5, 5, 5, 5))
+        made[np.arange(5), :, np.arange(5), :] = self.bend
+        return made.reshape(25, 25)
+
+
+def two_attributes():
     rng = np.random.default_rng(5)
-    _, *counted = tables(n_cells=6)
-    curvature, scale = module.laplacian(*counted, 1e-3), 7.0
+    _, pairs, masses, sampled = tables(n_cells=6)
     membership = np.zeros((6, 5))
     membership[np.arange(6), np.arange(6) % 3] = membership[np.arange(6), 3 + np.arange(6) % 2] = 1.0
     bend = np.zeros((5, 5, 5))
-    bend[:, :3, :3] = module.kl_bend(rng.gamma(2.0, 5.0, (5, 3)), np.full((1, 3), 1 / 3), 1e-20)
-    bend[:, 3:, 3:] = module.kl_bend(rng.gamma(2.0, 5.0, (5, 2)), np.full((1, 2), 1 / 2), 1e-20)
-    want = rng.normal(size=(5, 5))
-    system, right, roots = module.newton_system(curvature, scale, membership, bend, want)
-    np.testing.assert_allclose(roots @ roots.transpose(0, 2, 1), bend, atol=1e-9 * abs(bend).max())
+    bend[:, :3, :3] = kernels.kl_expansion(rng.gamma(2.0, 5.0, (5, 3)), np.full((1, 3), 1 / 3), 1e-20)[2]
+    bend[:, 3:, 3:] = kernels.kl_expansion(rng.gamma(2.0, 5.0, (5, 2)), np.full((1, 2), 1 / 2), 1e-20)[2]
+    curvature = kernels.laplacian(pairs, masses, sampled, 1e-3)
+    return TwoAttributes(curvature, masses, membership, bend, rng.normal(size=(5, 5)))
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_newtons_system_is_symmetric_and_has_no_direction_of_size(module):
+    case = two_attributes()
+    system, _, roots = module.newton_system(case.curvature, case.scale, case.membership, case.bend, case.want)
+    np.testing.assert_allclose(roots @ roots.transpose(0, 2, 1), case.bend, atol=1e-9 * abs(case.bend).max())
     assert roots.shape[2] <= 3  # each attribute lacks a direction: that of its size
     np.testing.assert_allclose(system, system.T, rtol=1e-12)
-    x = want - (roots @ np.linalg.solve(system, right).reshape(5, -1, 1))[:, :, 0]
-    answer = scale * np.einsum("ci,ckl,cj,lj->ki", membership, curvature, membership, x)
-    np.testing.assert_allclose(x + (bend @ answer[:, :, None])[:, :, 0], want, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_newtons_step_solves_its_own_equation(module):
+    """(I + B·A) x = want."""
+    case = two_attributes()
+    x = module.newton_step(case.curvature, case.scale, case.membership, case.bend, case.want)
+    np.testing.assert_allclose(
+        x.ravel() + case.bends @ case.answers @ x.ravel(), case.want.ravel(), rtol=1e-8, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_newtons_step_is_none_where_the_answer_is_no_number(module):
+    case = two_attributes()
+    assert module.newton_step(np.full_like(case.curvature, np.inf), 1.0, case.membership, case.bend, case.want) is None
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_a_look_tells_energy_want_and_fall(module):
+    case = two_attributes()
+    rng = np.random.default_rng(8)
+    price, value, slope = rng.normal(size=(5, 6)), rng.gamma(1.0, size=5), rng.normal(size=(5, 5))
+    weights, inverse = rng.gamma(1.0, size=5), np.ascontiguousarray(np.linalg.pinv(case.membership).T)
+    energy, want, fall, bend = module.weighted_look(
+        case.curvature, case.masses, price, case.scale, -3.0, case.membership, inverse, weights, value, slope, case.bend
+    )
+    assert energy == pytest.approx(3.0 / case.scale - (price * case.masses.T).sum() + weights @ value)
+    np.testing.assert_allclose(want, weights[:, None] * slope - price @ inverse, atol=1e-12)
+    np.testing.assert_allclose(fall.ravel(), case.answers @ want.ravel(), atol=1e-9 * abs(fall).max())
+    np.testing.assert_allclose(bend, weights[:, None, None] * case.bend)
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_damped_steps_solve_their_equations_in_units_of_the_diagonal(module):
+    case = two_attributes()
+    rng = np.random.default_rng(9)
+    slope, lengths = rng.normal(size=(5, 5)), rng.gamma(1.0, size=(5, 5))
+    A, B, damping = case.answers, case.bends, np.diag((abs(slope) * case.scale / lengths).ravel())
+    found = module.damped_weight_step(case.curvature, case.scale, case.membership, case.bend, slope, lengths)
+    np.testing.assert_allclose((A + A @ B @ A + damping) @ found.ravel(), slope.ravel(), rtol=1e-6, atol=1e-7)
+    through = rng.normal(size=(5, 6, 3))
+    slope, lengths, bend = slope[:, :3].copy(), lengths[:, :3].copy(), np.ascontiguousarray(case.bend[:, :3, :3])
+    A = case.scale * module.response(case.curvature, through)
+    for k in range(5):
+        A[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] += bend[k]
+    A += np.diag((abs(slope) * case.scale / lengths).ravel())
+    found = module.damped_cone_step(case.curvature, case.scale, through, bend, slope, lengths)
+    np.testing.assert_allclose(A @ found.ravel(), slope.ravel(), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_a_damped_step_without_a_solution_is_none_at_all(module):
+    case = two_attributes()
+    slope = np.ones((5, 5))
+    broken = np.full_like(case.curvature, np.nan)
+    assert not module.damped_weight_step(broken, 1.0, case.membership, case.bend, slope, slope).any()
 
 
 @pytest.mark.parametrize("module", BOTH)

@@ -31,8 +31,12 @@ contract            the coarser graph
 laplacian           sums of pairs that a sweep counted → how masses answer to prices
 response            the same for unknowns behind the prices: a matrix for Newton's step
 kl_value            KL(target ‖ shares) of each cluster, from masses
-kl_bend             its second derivative without the negative part
+kl_expansion        the same with its slope and its second derivative without the negative part
+weighted_look       what a sweep says of the relaxed energy at a weight
 newton_system       Newton's system for the prices at a weight, symmetric
+newton_step         its solution
+damped_weight_step  a step at a weight that is as long as each price is trusted
+damped_cone_step    the same for a goal
 two_means           two centres of some points, and what they save
 error_mixes         the dearest mixes whose KL error is within a limit, their worth, how they turn
 ==================  ===================================================================================

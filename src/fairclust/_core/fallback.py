@@ -15,14 +15,27 @@ from .._typing import FloatArray, IntArray
 from .fallback_graph import associations, contract, link_costs, match_nodes, move_nodes
 from .fallback_medoids import coordinate_medians, median_sums, medoids
 from .fallback_rows import coded_costs, coded_distances, coded_moves, coded_sums, sparse_distances, sparse_sums
-from .fallback_small import error_mixes, kl_bend, kl_value, laplacian, newton_system, response, two_means
+from .fallback_small import (
+    damped_cone_step,
+    damped_weight_step,
+    error_mixes,
+    kl_expansion,
+    kl_value,
+    laplacian,
+    newton_step,
+    newton_system,
+    response,
+    two_means,
+    weighted_look,
+)  # fmt: skip
 from .tiles import TILE, to_tiles
 
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
-    "contract", "coordinate_medians", "distances", "error_mixes", "kl_bend", "kl_value", "label_sums", "laplacian",
-    "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_system", "response",
-    "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "two_means",
+    "contract", "coordinate_medians", "damped_cone_step", "damped_weight_step", "distances", "error_mixes",
+    "kl_expansion", "kl_value", "label_sums", "laplacian", "link_costs", "match_nodes", "median_sums", "medoids",
+    "move_nodes", "name", "newton_step", "newton_system", "response", "soft_rows", "soft_sums", "sparse_distances",
+    "sparse_sums", "sweep", "sweep_rows", "two_means", "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"

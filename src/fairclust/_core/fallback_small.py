@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import lapack
 
 from .._typing import FloatArray
 from .mixes import falling_root, softened
 
 _MOST_STEPS = 60  # of Newton's search from below, which doubles its digits near the end; ten do nearly always
+_RIDGE = 1e-10  # of the diagonal: prices have a free constant
 _ROUNDING = 1e-12  # of the largest eigenvalue: what is left of one that is none
 
 
@@ -59,12 +61,16 @@ def kl_value(masses: FloatArray, sizes: FloatArray, target: FloatArray, smallest
     return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)
 
 
-def kl_bend(masses: FloatArray, target: FloatArray, smallest: float) -> FloatArray:
-    """Its second derivative by the masses, diag(target/masses²) − 1/size², without the negative part."""
+def kl_expansion(masses: FloatArray, target: FloatArray, smallest: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Value, slope and second derivative by the masses, diag(target/masses²) − 1/size², without the negative part."""
     size = np.maximum(masses.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.25)
-    tables = (target / np.maximum(masses / size, smallest) ** 2)[:, :, None] * np.eye(masses.shape[1]) - 1.0
+    shares = np.maximum(masses / size, smallest)
+    # d/dm_j [log n − Σ_j μ_j log m_j] = 1/n − μ_j/m_j
+    slope = 1.0 / size - target / (shares * size)
+    tables = (target / shares**2)[:, :, None] * np.eye(masses.shape[1]) - 1.0
     values, vectors = np.linalg.eigh(tables)
-    return np.einsum("kij,kj,klj->kil", vectors, np.maximum(values, 0.0), vectors) / size[:, :, None] ** 2
+    bend = np.einsum("kij,kj,klj->kil", vectors, np.maximum(values, 0.0), vectors) / size[:, :, None] ** 2
+    return kl_value(masses, size[:, 0], target, smallest), slope, bend
 
 
 def newton_system(
@@ -80,6 +86,66 @@ def newton_system(
     system = scale * response(curvature, through) + np.eye(len(want) * rank)
     answers = scale * np.einsum("ckl,lc->kc", curvature, want @ membership.T)
     return system, np.einsum("kct,kc->kt", through, answers).ravel(), np.ascontiguousarray(roots)
+
+
+def newton_step(
+    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, want: FloatArray
+) -> FloatArray | None:
+    """Newton's step for prices by column; None: a cluster lost a group."""
+    system, right, roots = newton_system(curvature, scale, membership, bend, want)
+    _, found, failed = lapack.dposv(system, right) if len(right) else (None, right, 0)
+    step: FloatArray = want - (roots @ found.reshape(len(want), -1, 1))[:, :, 0]
+    return None if failed or not np.isfinite(step).all() else step
+
+
+def weighted_look(
+    curvature: FloatArray, masses: FloatArray, price: FloatArray, scale: float, log_partition: float,
+    membership: FloatArray, inverse: FloatArray, weights: FloatArray, value: FloatArray, slope: FloatArray,
+    bend: FloatArray,
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:  # fmt: skip
+    """The relaxed energy, what prices by column should change by, how it falls along them, and the weighted bend."""
+    energy = -log_partition / scale - float((price.T * masses).sum()) + float(weights @ value)
+    want = weights[:, None] * slope - price @ inverse
+    fall = scale * (curvature @ (membership @ want.T)[:, :, None])[:, :, 0]  # (cells, clusters)
+    return energy, want, fall.T @ membership, weights[:, None, None] * bend
+
+
+def _damped(system: FloatArray, slope: FloatArray, lengths: FloatArray, scale: float) -> FloatArray:
+    """Solve (system + damping) · step = slope, in units of the diagonal; zeros where that cannot be done.
+
+    With |slope| / length as damping, an unknown alone goes no farther than that length. Overwrites the system.
+    """
+    own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
+    own += (abs(slope) * scale / lengths).ravel()
+    diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))
+    system /= diagonal[:, None] * diagonal
+    own += _RIDGE
+    _, step, failed = lapack.dposv(system, slope.ravel() / diagonal)
+    step = (step / diagonal).reshape(slope.shape)
+    return np.zeros_like(slope) if failed or not np.isfinite(step).all() else step
+
+
+def damped_weight_step(
+    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, slope: FloatArray,
+    lengths: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """(A + A·bend·A + damping) x = slope, with A how column masses answer to column prices."""
+    n_clusters, n_columns = slope.shape
+    through = np.ascontiguousarray(np.broadcast_to(membership, (n_clusters, *membership.shape)))
+    A = scale * response(curvature, through)
+    system = A + A @ (bend @ A.reshape(n_clusters, n_columns, -1)).reshape(A.shape)
+    return _damped(system, slope, lengths, scale)
+
+
+def damped_cone_step(
+    curvature: FloatArray, scale: float, through: FloatArray, bend: FloatArray, slope: FloatArray, lengths: FloatArray
+) -> FloatArray:
+    """(A + bend + damping) x = slope, with A how slopes answer to θ."""
+    n_clusters, n_unknowns = slope.shape
+    system = scale * response(curvature, through)  # (k·t, l·u)
+    blocks, every = system.reshape(n_clusters, n_unknowns, n_clusters, n_unknowns), np.arange(n_clusters)
+    blocks[every, :, every, :] += bend
+    return _damped(system, slope, lengths, scale)
 
 
 def two_means(points: FloatArray, mass: FloatArray, power: int, turns: int, rounds: int) -> tuple[float, FloatArray]:

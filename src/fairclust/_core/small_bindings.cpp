@@ -104,24 +104,29 @@ static Table kl_value(In<double, 2> masses, In<double, 1> sizes, In<double, 2> t
     return value;
 }
 
-// Its second derivative without the negative part: n² times it is diag(d) − 11ᵀ with d = target/shares², whose one
-// negative eigenvalue −s solves Σ 1/(d + s) = 1, with the eigenvector 1/(d + s). Newton's steps from below stay below.
-static Table kl_bend(In<double, 2> masses, In<double, 2> target, double smallest) {
+// Value, slope and second derivative without its negative part: n² times that is diag(d) − 11ᵀ with d = target/shares²,
+// whose one negative eigenvalue −s solves Σ 1/(d + s) = 1, with the eigenvector 1/(d + s). Newton's steps from below stay
+// below.
+static nb::tuple kl_expansion(In<double, 2> masses, In<double, 2> target, double smallest) {
     const int64_t K = masses.shape(0), J = masses.shape(1), rows = rows_of_target(target, K, J);
     require_aligned("masses", masses);
+    auto value = new_table({size_t(K)}), slope = new_table({size_t(K), size_t(J)});
     auto bend = new_table({size_t(K), size_t(J), size_t(J)});
     std::vector<double> d(J), v(J);
     for (int64_t k = 0; k < K; ++k) {
         const double* m = masses.data() + k * J;
         const double* u = target.data() + (rows == 1 ? 0 : k) * J;
-        double size = 0, s = 0;
+        double size = 0, s = 0, error = 0;
         for (int64_t j = 0; j < J; ++j) size += m[j];
         size = std::max(size, std::pow(DBL_MIN, 0.25));
         for (int64_t j = 0; j < J; ++j) {
             const double share = std::max(m[j] / size, smallest);
+            if (u[j] > 0) error += u[j] * std::log(u[j] / share);
+            slope.data()[k * J + j] = 1 / size - u[j] / (share * size);
             d[j] = u[j] / (share * share);
             if (d[j] == 0) s += 1;
         }
+        value.data()[k] = std::max(error, 0.0);
         double norm = 0;
         for (int i = 0; i < 60; ++i) {  // quadratic: a handful of steps
             double sum = 0;
@@ -140,14 +145,18 @@ static Table kl_bend(In<double, 2> masses, In<double, 2> target, double smallest
             for (int64_t j = 0; j < J; ++j)
                 out[i * J + j] = ((i == j ? d[i] : 0.0) - 1 + s * v[i] * v[j] / norm) / (size * size);
     }
-    return bend;
+    return nb::make_tuple(value, slope, bend);
 }
 
 // Newton's system for prices by column: (I + B·A) x = want with B = bend (a block per cluster, of rank r at most) and A
 // how column masses answer to column prices. With B = R·Rᵀ, x = want − R·y where (I + Rᵀ·A·R) y = Rᵀ·A·want: symmetric,
 // positive, and smaller. OUT that system, its right-hand side and R.
-static nb::tuple newton_system(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
-                               In<double, 2> want) {
+struct NewtonSystem {
+    Table system, right, roots;
+};
+
+static NewtonSystem newton_system_of(const In<double, 3>& curvature, double scale, const In<double, 2>& membership,
+                                     const In<double, 3>& bend, const In<double, 2>& want) {
     const int64_t C = membership.shape(0), J = membership.shape(1), K = want.shape(0);
     require_shape("curvature", curvature, {C, K, K});
     require_shape("bend", bend, {K, J, J});
@@ -207,7 +216,176 @@ static nb::tuple newton_system(In<double, 3> curvature, double scale, In<double,
     const int64_t n = K * rank;
     for (int64_t i = 0; i < n * n; ++i) system.data()[i] *= scale;
     for (int64_t i = 0; i < n; ++i) system.data()[i * n + i] += 1;
-    return nb::make_tuple(system, right, roots);
+    return {system, right, roots};
+}
+
+static nb::tuple newton_system(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
+                               In<double, 2> want) {
+    const NewtonSystem found = newton_system_of(curvature, scale, membership, bend, want);
+    return nb::make_tuple(found.system, found.right, found.roots);
+}
+
+// Solves a symmetric positive system by Cholesky. IN/OUT a (n, n), of which the lower triangle is read, and x (n,).
+// Returns whether it is positive.
+static bool solve_positive(double* a, double* x, int64_t n) {
+    const auto product = [](const double* one, const double* other, int64_t count) {
+        double sum[4] = {0, 0, 0, 0};
+        int64_t i = 0;
+        for (; i + 4 <= count; i += 4)
+            for (int lane = 0; lane < 4; ++lane) sum[lane] += one[i + lane] * other[i + lane];
+        for (; i < count; ++i) sum[0] += one[i] * other[i];
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    };
+    for (int64_t i = 0; i < n; ++i) {
+        double* row = a + i * n;
+        for (int64_t j = 0; j < i; ++j) row[j] = (row[j] - product(row, a + j * n, j)) / a[j * n + j];
+        const double left = row[i] - product(row, row, i);
+        if (!(left > 0)) return false;
+        row[i] = std::sqrt(left);
+        x[i] = (x[i] - product(row, x, i)) / row[i];
+    }
+    for (int64_t i = n - 1; i >= 0; --i) {
+        x[i] /= a[i * n + i];
+        for (int64_t j = 0; j < i; ++j) x[j] -= a[i * n + j] * x[i];
+    }
+    return true;
+}
+
+static bool is_finite(const Table& table) {
+    return std::all_of(table.data(), table.data() + table.size(), [](double value) { return std::isfinite(value); });
+}
+
+// Newton's step for prices by column; None: a cluster lost a group.
+static nb::object newton_step(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
+                              In<double, 2> want) {
+    const NewtonSystem found = newton_system_of(curvature, scale, membership, bend, want);
+    const int64_t K = want.shape(0), J = want.shape(1), rank = found.roots.shape(2);
+    if (!solve_positive(found.system.data(), found.right.data(), K * rank)) return nb::none();
+    auto step = new_table({size_t(K), size_t(J)});
+    for (int64_t row = 0; row < K * J; ++row) {
+        double sum = want.data()[row];
+        for (int64_t t = 0; t < rank; ++t) sum -= found.roots.data()[row * rank + t] * found.right.data()[row / J * rank + t];
+        step.data()[row] = sum;
+    }
+    return is_finite(step) ? nb::cast(step) : nb::none();
+}
+
+// What a sweep says of the relaxed energy at a weight. OUT that energy, what prices by column should change by, how the
+// energy falls along them, and the weighted bend.
+static nb::tuple weighted_look(In<double, 3> curvature, In<double, 2> masses, In<double, 2> price, double scale,
+                               double log_partition, In<double, 2> membership, In<double, 2> inverse,
+                               In<double, 1> weights, In<double, 1> value, In<double, 2> slope, In<double, 3> bend) {
+    const int64_t C = membership.shape(0), J = membership.shape(1), K = weights.shape(0);
+    require_shape("curvature", curvature, {C, K, K});
+    require_shape("masses", masses, {C, K});
+    require_shape("price", price, {K, C});
+    require_shape("inverse", inverse, {C, J});
+    require_shape("value", value, {K});
+    require_shape("slope", slope, {K, J});
+    require_shape("bend", bend, {K, J, J});
+    require_aligned("membership", membership);
+    require_aligned("weights", weights);
+    auto want = new_table({size_t(K), size_t(J)}), fall = new_table({size_t(K), size_t(J)});
+    auto weighted = new_table({size_t(K), size_t(J), size_t(J)});
+    double paid = 0, penalty = 0;
+    for (int64_t k = 0; k < K; ++k) {
+        const double weight = weights.data()[k];
+        penalty += weight * value.data()[k];
+        for (int64_t c = 0; c < C; ++c) paid += price.data()[k * C + c] * masses.data()[c * K + k];
+        for (int64_t j = 0; j < J; ++j) {
+            double own = 0;
+            for (int64_t c = 0; c < C; ++c) own += price.data()[k * C + c] * inverse.data()[c * J + j];
+            want.data()[k * J + j] = weight * slope.data()[k * J + j] - own;
+        }
+        for (int64_t i = 0; i < J * J; ++i) weighted.data()[k * J * J + i] = weight * bend.data()[k * J * J + i];
+    }
+    std::vector<double> asked(K);
+    for (int64_t c = 0; c < C; ++c) {
+        const double* in = membership.data() + c * J;
+        for (int64_t l = 0; l < K; ++l) {
+            asked[l] = 0;
+            for (int64_t j = 0; j < J; ++j) asked[l] += in[j] * want.data()[l * J + j];
+        }
+        for (int64_t k = 0; k < K; ++k) {
+            double answer = 0;
+            for (int64_t l = 0; l < K; ++l) answer += curvature.data()[(c * K + k) * K + l] * asked[l];
+            for (int64_t j = 0; j < J; ++j) fall.data()[k * J + j] += scale * answer * in[j];
+        }
+    }
+    return nb::make_tuple(-log_partition / scale - paid + penalty, want, fall, weighted);
+}
+
+constexpr double kRidge = 1e-10;  // of the diagonal: prices have a free constant
+
+// Solves (system + damping) · step = slope in units of the diagonal; zeros where that cannot be done. An unknown alone
+// goes no farther than its length, in temperatures. Overwrites the system.
+static Table damped(Table& system, const In<double, 2>& slope, const In<double, 2>& lengths, double scale) {
+    const int64_t n = slope.size();
+    double* a = system.data();
+    auto step = new_table({slope.shape(0), slope.shape(1)});
+    std::vector<double> unit(n);
+    for (int64_t i = 0; i < n; ++i) {
+        a[i * n + i] += std::abs(slope.data()[i]) * scale / lengths.data()[i];
+        unit[i] = std::sqrt(std::max(a[i * n + i], std::sqrt(DBL_MIN)));
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j <= i; ++j) a[i * n + j] /= unit[i] * unit[j];
+        a[i * n + i] += kRidge;
+        step.data()[i] = slope.data()[i] / unit[i];
+    }
+    bool is_solved = solve_positive(a, step.data(), n);
+    for (int64_t i = 0; i < n; ++i) step.data()[i] /= unit[i];
+    if (!is_solved || !is_finite(step)) std::fill_n(step.data(), n, 0.0);
+    return step;
+}
+
+// A damped step at a weight: (A + A·B·A + damping) x = A·want, with A how column masses answer to column prices.
+static Table damped_weight_step(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
+                                In<double, 2> slope, In<double, 2> lengths) {
+    const int64_t C = membership.shape(0), J = membership.shape(1), K = slope.shape(0), n = K * J;
+    require_shape("curvature", curvature, {C, K, K});
+    require_shape("bend", bend, {K, J, J});
+    require_shape("slope", slope, {K, J});
+    require_shape("lengths", lengths, {K, J});
+    require_aligned("membership", membership);
+    std::vector<double> through(table_size({size_t(K), size_t(C), size_t(J)}));
+    for (int64_t k = 0; k < K; ++k) std::copy_n(membership.data(), C * J, through.data() + k * C * J);
+    auto answers = respond(curvature.data(), through.data(), K, C, J);
+    for (int64_t i = 0; i < n * n; ++i) answers.data()[i] *= scale;
+    const double* A = answers.data();
+    std::vector<double> bent(n * n);  // B·A
+    for (int64_t k = 0; k < K; ++k)
+        for (int64_t i = 0; i < J; ++i)
+            for (int64_t j = 0; j < J; ++j) {
+                const double factor = bend.data()[(k * J + i) * J + j];
+                for (int64_t l = 0; l < n; ++l) bent[(k * J + i) * n + l] += factor * A[(k * J + j) * n + l];
+            }
+    auto system = new_table({size_t(n), size_t(n)});
+    for (int64_t i = 0; i < n; ++i) {
+        double* row = system.data() + i * n;
+        std::copy_n(A + i * n, i + 1, row);
+        for (int64_t l = 0; l < n; ++l)
+            if (const double factor = A[i * n + l]; factor != 0)
+                for (int64_t j = 0; j <= i; ++j) row[j] += factor * bent[l * n + j];
+    }
+    return damped(system, slope, lengths, scale);
+}
+
+// A damped step of the cone solver: (A + B + damping) x = slope, with A how slopes answer to θ.
+static Table damped_cone_step(In<double, 3> curvature, double scale, In<double, 3> through, In<double, 3> bend,
+                              In<double, 2> slope, In<double, 2> lengths) {
+    const int64_t K = through.shape(0), C = through.shape(1), U = through.shape(2), n = K * U;
+    require_shape("curvature", curvature, {C, K, K});
+    require_aligned("through", through);
+    require_shape("bend", bend, {K, U, U});
+    require_shape("slope", slope, {K, U});
+    require_shape("lengths", lengths, {K, U});
+    auto system = respond(curvature.data(), through.data(), K, C, U);
+    for (int64_t i = 0; i < n * n; ++i) system.data()[i] *= scale;
+    for (int64_t k = 0; k < K; ++k)
+        for (int64_t t = 0; t < U; ++t)
+            for (int64_t u = 0; u < U; ++u) system.data()[(k * U + t) * n + k * U + u] += bend.data()[(k * U + t) * U + u];
+    return damped(system, slope, lengths, scale);
 }
 
 // --- Two means of a cluster's points. See fairclust/_objectives/centers.py. ----------------------------------------------
@@ -417,9 +595,18 @@ void define_small(nb::module_& m) {
     m.def("laplacian", &laplacian, "pairs"_a.noconvert(), "masses"_a.noconvert(), "sampled"_a.noconvert(), "faint"_a);
     m.def("response", &response, "laplacians"_a.noconvert(), "through"_a.noconvert());
     m.def("kl_value", &kl_value, "masses"_a.noconvert(), "sizes"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
-    m.def("kl_bend", &kl_bend, "masses"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
+    m.def("kl_expansion", &kl_expansion, "masses"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
     m.def("newton_system", &newton_system, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
           "bend"_a.noconvert(), "want"_a.noconvert());
+    m.def("newton_step", &newton_step, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
+          "bend"_a.noconvert(), "want"_a.noconvert());
+    m.def("weighted_look", &weighted_look, "curvature"_a.noconvert(), "masses"_a.noconvert(), "price"_a.noconvert(),
+          "scale"_a, "log_partition"_a, "membership"_a.noconvert(), "inverse"_a.noconvert(), "weights"_a.noconvert(),
+          "value"_a.noconvert(), "slope"_a.noconvert(), "bend"_a.noconvert());
+    m.def("damped_weight_step", &damped_weight_step, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
+          "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
+    m.def("damped_cone_step", &damped_cone_step, "curvature"_a.noconvert(), "scale"_a, "through"_a.noconvert(),
+          "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
     m.def("two_means", &two_means, "points"_a.noconvert(), "mass"_a.noconvert(), "power"_a, "turns"_a, "rounds"_a);
     m.def("error_mixes", &error_mixes, "theta"_a.noconvert(), "center"_a.noconvert(), "limit"_a, "softness"_a,
           "flat"_a);

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._algebra import kl_bend, kl_value
+from .._algebra import Expansion, kl_expansion, kl_value
 from .._typing import FloatArray, IntArray
 from .notion import SMALLEST_SHARE, ShareTerms, rows_of, with_floor
 
@@ -59,13 +59,13 @@ class KLFairness:
         # d/dm_j [log n − Σ_j μ_j log m_j] = 1/n − μ_j/m_j
         return 1.0 / size - self.target / floored
 
-    def bend(self, masses: FloatArray) -> FloatArray:
-        """Positive part of the second derivative, shape (n_clusters, n_groups, n_groups).
+    def expansion(self, masses: FloatArray) -> Expansion:
+        """Value, slope, and the positive part of the second derivative.
 
         The term is convex near the target only; the negative part is cut off, so that a step that trusts the bend
         goes downhill everywhere.
         """
-        return kl_bend(masses, self.target, SMALLEST_SHARE)
+        return kl_expansion(masses, self.target, SMALLEST_SHARE)
 
 
 def kl_errors(masses: FloatArray, size: FloatArray, target: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .._algebra import Expansion
 from .._typing import FloatArray, IntArray
 
 SMALLEST_SHARE = 1e-20
@@ -76,8 +77,8 @@ class Part(Protocol):
         """Derivative of each cluster's value by its masses."""
         ...
 
-    def bend(self, masses: FloatArray) -> FloatArray:
-        """Positive part of the second derivative, (n_clusters, n_columns, n_columns)."""
+    def expansion(self, masses: FloatArray) -> Expansion:
+        """Value, slope, and the positive part of the second derivative."""
         ...
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._algebra import Expansion
 from .._typing import FloatArray, IntArray
 from .kl import KLFairness
 from .notion import SMALLEST_SHARE, ShareTerms, diagonal, positive_part, rows_of, with_floor
@@ -64,14 +65,14 @@ class OverlapFairness:
         everyone = (np.broadcast_to(self.target, floored.shape) - floored / size).sum(axis=1, keepdims=True) / size
         return np.concatenate((1.0 / size - self.target / floored, everyone), axis=1)
 
-    def bend(self, masses: FloatArray) -> FloatArray:
-        """Positive part of the second derivative, shape (n_clusters, n_groups + 1, n_groups + 1)."""
+    def expansion(self, masses: FloatArray) -> Expansion:
+        """Value, slope, and the positive part of the second derivative."""
         size, floored = with_floor(masses[:, :-1], masses[:, -1:])
         target = np.broadcast_to(self.target, floored.shape)
         everyone = (2.0 * floored / size - target).sum(axis=1, keepdims=True) / size**2
         bend = diagonal(np.concatenate((target / floored**2, everyone), axis=1))
         bend[:, :-1, -1] = bend[:, -1, :-1] = -1.0 / size**2
-        return positive_part(bend)
+        return Expansion(self.value(masses), self.slope(masses), positive_part(bend))
 
 
 def overlap_errors(masses: FloatArray, size: FloatArray, target: FloatArray) -> FloatArray:

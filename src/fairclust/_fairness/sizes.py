@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._algebra import Expansion
 from .._typing import FloatArray, IntArray
 from .notion import ShareTerms
 
@@ -63,11 +64,11 @@ class SizeFairness:
         few, many, size = self._beyond(masses, None)
         return ((many - few) / size)[:, None]
 
-    def bend(self, masses: FloatArray) -> FloatArray:
-        """Positive part of the second derivative, shape (n_clusters, 1, 1)."""
+    def expansion(self, masses: FloatArray) -> Expansion:
+        """Value, slope, and the positive part of the second derivative."""
         few, many, size = self._beyond(masses, None)
         bend = np.where(few > 0, 1.0 + few, 0.0) + np.where(many > 0, np.maximum(1.0 - many, 0.0), 0.0)
-        return (bend / size**2)[:, None, None]
+        return Expansion(self.value(masses), self.slope(masses), (bend / size**2)[:, None, None])
 
     def scaled(self, fraction: float) -> SizeFairness:
         """The same bounds for a sample."""

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._algebra import Expansion
 from .._typing import FloatArray, IntArray
 from .kl import KLFairness
 from .notion import Part, rows_of
@@ -91,7 +92,7 @@ class Representation:
         """Split weights per cluster and part: a term with the parts' own, and a weight per cluster, (n_clusters,)."""
         largest = weights.max(axis=1)
         part_weights = np.divide(weights, largest[:, None], out=np.ones_like(weights), where=largest[:, None] > 0)
-        return replace(self, part_weights=part_weights), largest
+        return replace(self, part_weights=None if (part_weights == 1.0).all() else part_weights), largest
 
     def by_part(self, masses: FloatArray) -> list[FloatArray]:
         """Masses by cell → each part's masses by column."""
@@ -99,6 +100,8 @@ class Representation:
 
     def split(self, table: FloatArray) -> list[FloatArray]:
         """Masses by column → each part's."""
+        if len(self.parts) == 1:
+            return [table]
         return [np.ascontiguousarray(table[:, columns]) for columns in self.columns]
 
     def by_attribute(self, masses: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
@@ -132,6 +135,8 @@ class Representation:
 
     def column_value(self, table: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """The same, from masses by column."""
+        if len(self.parts) == 1 and self.part_weights is None:
+            return self.parts[0].value(table, clusters)
         values = [part.value(own, clusters) for part, own in zip(self.parts, self.split(table), strict=True)]
         if self.part_weights is not None:
             values = [
@@ -152,33 +157,39 @@ class Representation:
                 columns.append((own - own.sum(axis=1, keepdims=True) * target)[:, :-1])
         return np.concatenate(columns, axis=1)
 
-    def column_slope(self, masses: FloatArray) -> FloatArray:
-        """Derivative of each cluster's value by its masses by column, (n_clusters, n_columns)."""
+    def slope(self, masses: FloatArray) -> FloatArray:
+        """Derivative of each cluster's value by its masses by cell, (n_clusters, n_cells)."""
         slopes = [part.slope(table) for part, table in zip(self.parts, self.by_part(masses), strict=True)]
         if self.part_weights is not None:
             slopes = [self.part_weights[:, [a]] * slope for a, slope in enumerate(slopes)]
-        return np.concatenate(slopes, axis=1)
+        return np.concatenate(slopes, axis=1) @ self.membership.T
 
-    def slope(self, masses: FloatArray) -> FloatArray:
-        """Derivative of each cluster's value by its masses by cell, (n_clusters, n_cells)."""
-        return self.column_slope(masses) @ self.membership.T
-
-    def bend(self, masses: FloatArray) -> FloatArray:
-        """Positive part of the second derivative by columns, (n_clusters, n_columns, n_columns)."""
+    def expansion(self, masses: FloatArray) -> Expansion:
+        """Value, slope and positive part of the second derivative, by column."""
+        parts = [part.expansion(table) for part, table in zip(self.parts, self.by_part(masses), strict=True)]
+        if self.part_weights is None and len(parts) == 1:
+            return parts[0]
+        weights = np.ones((len(masses), len(parts))) if self.part_weights is None else self.part_weights
         n_columns = self.membership.shape[1]
         bend = np.zeros((len(masses), n_columns, n_columns))
-        for a, (part, table, own) in enumerate(zip(self.parts, self.by_part(masses), self.columns, strict=True)):
-            weight = 1.0 if self.part_weights is None else self.part_weights[:, a, None, None]
-            bend[:, own, own] = weight * part.bend(table)
-        return bend
+        for part, own, weight in zip(parts, self.columns, weights.T, strict=True):
+            bend[:, own, own] = weight[:, None, None] * part.bend
+        return Expansion(
+            np.add.reduce([weight * part.value for part, weight in zip(parts, weights.T, strict=True)]),
+            np.concatenate(
+                [weight[:, None] * part.slope for part, weight in zip(parts, weights.T, strict=True)], axis=1
+            ),
+            bend,
+        )
 
     def column_prices(self, price: FloatArray) -> FloatArray:
         """Prices by column, (n_clusters, n_columns), that add up to prices by cell: the smallest such."""
-        return price @ self._inverse
+        return price @ self.inverse
 
     @cached_property
-    def _inverse(self) -> FloatArray:
-        return np.linalg.pinv(self.membership).T
+    def inverse(self) -> FloatArray:
+        """Turns prices by cell into prices by column, (n_cells, n_columns)."""
+        return np.ascontiguousarray(np.linalg.pinv(self.membership).T)
 
 
 def representation(parts: Sequence[tuple[FloatArray, bool]], membership: FloatArray) -> Representation:

@@ -7,12 +7,13 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from .._algebra import Expansion
 from .._sweep.question import HardAnswer, State, Sweep
 from .._typing import FloatArray, IntArray
 
 
 class FairnessTerm(Protocol):
-    """What a solver needs from a fairness term: per-cluster value, slope and bend of a table by cell.
+    """What a solver needs from a fairness term: per-cluster value of a table by cell, and how it changes.
 
     The term depends on masses by *column* (the groups of all attributes), which are linear in the masses by cell:
     ``masses @ membership``. So prices by cell are ``column prices @ membership.T``, and however many cells there are,
@@ -34,11 +35,10 @@ class FairnessTerm(Protocol):
 
     def slope(self, masses: FloatArray) -> FloatArray: ...
 
-    def column_slope(self, masses: FloatArray) -> FloatArray: ...
+    def expansion(self, masses: FloatArray) -> Expansion: ...
 
-    def bend(self, masses: FloatArray) -> FloatArray: ...
-
-    def column_prices(self, price: FloatArray) -> FloatArray: ...
+    @property
+    def inverse(self) -> FloatArray: ...
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._algebra import response
+from .._algebra import damped_cone_step
 from .._goals.conditions import Conditions, Priced
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
-from .trust import ENOUGH, Trust, damped_step
+from .trust import ENOUGH, Trust
 
 _COOLING = 0.2  # of the temperature, from one to the next
 _ROUNDING = 1e-9  # relative difference of two temperatures that is none
@@ -166,11 +166,7 @@ def _newton(at: _At, tau: float, conditions: Conditions, trusted: FloatArray) ->
     """Newton's step for θ, and the rise of D that it promises, twice."""
     curvature = at.answer.curvature
     assert curvature is not None
-    n_clusters, n_unknowns = at.theta.shape
-    system = response(curvature, at.through) / tau  # (k·t, l·u)
     bend = conditions.bend(at.priced, at.answer.masses @ conditions.membership)
-    blocks, every = system.reshape(n_clusters, n_unknowns, n_clusters, n_unknowns), np.arange(n_clusters)
-    blocks[every, :, every, :] += bend
     # Where no point is near to changing its mind the model is flat, and its step has no end: so far per step.
-    step = damped_step(system, at.slope, abs(at.slope) / (trusted * tau))
+    step = damped_cone_step(curvature, 1.0 / tau, at.through, bend, at.slope, trusted)
     return step, float(step.ravel() @ at.slope.ravel())

@@ -22,13 +22,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
 
-from .._algebra import newton_system, response
+from .._algebra import Look, damped_weight_step, newton_step, weighted_look
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
-from .trust import ENOUGH, Trust, damped_step
+from .trust import ENOUGH, Trust
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
 _TRUSTED = 3.0  # longest first step that is tried
@@ -47,16 +46,13 @@ _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every clu
 
 @dataclass(frozen=True)
 class _At:
-    """E_τ at some prices: the sweep's answer, what prices should change by, and −∂E_τ/∂price; both by column."""
+    """E_τ at some prices: the sweep's answer, and what it says."""
 
     price: FloatArray
     scale: float
     answer: Answer
-    energy: float
-    want: FloatArray
-    slope: FloatArray
+    look: Look
     membership: FloatArray
-    bend: FloatArray  # (clusters, columns, columns), times the weights
 
     @property
     def curvature(self) -> FloatArray:
@@ -67,12 +63,21 @@ class _At:
     @cached_property
     def newton(self) -> FloatArray | None:
         """Newton's step for the prices by column, however long; None: a cluster lost a group."""
-        return _undamped(self.curvature, self.scale, self.membership, self.bend, self.want)
+        return newton_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.want)
 
     @property
     def is_far(self) -> bool:
         """Whether prices are so wrong that it takes heat to mend them."""
         return self.newton is None or bool(abs(self.newton).max() * self.scale > _FAR)
+
+    def step(self, trusted: FloatArray) -> FloatArray:
+        """Newton's step; where it is longer than unknowns are trusted, each alone goes as far as that."""
+        step = self.newton
+        if step is None or (abs(step) * self.scale > trusted).any():
+            return damped_weight_step(
+                self.curvature, self.scale, self.membership, self.look.bend, self.look.fall, trusted
+            )
+        return step
 
 
 @dataclass(frozen=True)
@@ -165,9 +170,10 @@ class Dual:
         for _ in range(_SETTLING):
             if energy < to_beat:
                 return Solution(State(scale, price * scale), hard=hard)
-            bend = fairness_weights[:, None, None] * fairness.bend(hard.masses)
-            want = _wanted(hard.masses, price, fairness, fairness_weights)
-            step = _undamped(found.curvature, scale, fairness.membership, bend, want)
+            term = fairness.expansion(hard.masses)
+            want = fairness_weights[:, None] * term.slope - price @ fairness.inverse
+            bend = fairness_weights[:, None, None] * term.bend
+            step = newton_step(found.curvature, scale, fairness.membership, bend, want)
             if step is None:
                 break
             price = price + step @ fairness.membership.T
@@ -211,10 +217,10 @@ class Dual:
         at = _look(sweep, state.price, scale, fairness, fairness_weights)
         if is_warm and at.is_far:
             return None
-        trust, n_failed, last = Trust(at.want.shape, _TRUSTED), 0, at.price
+        trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
-            step = _step(at, trust.lengths)
-            fall = float((at.slope * step).sum())  # that it promises, twice
+            step = at.step(trust.lengths)
+            fall = float((at.look.fall * step).sum())  # that it promises, twice
             lengths = abs(step) * scale
             length = float(lengths.max())
             if length < short or fall <= self.tol * abs(at.answer.cost):
@@ -223,8 +229,8 @@ class Dual:
             tried = _look(sweep, at.price + step @ fairness.membership.T, scale, fairness, fairness_weights)
             sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
             is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
-            kept = (at.energy - tried.energy) / fall if is_alive.all() else 0.0
-            trust.learn(step, lengths, at.slope, tried.slope, kept)
+            kept = (at.look.energy - tried.look.energy) / fall if is_alive.all() else 0.0
+            trust.learn(step, lengths, at.look.fall, tried.look.fall, kept)
             if kept >= ENOUGH:
                 at, last, n_failed = tried, tried.price, 0
                 continue
@@ -260,52 +266,12 @@ def _growing(fairness_weights: FloatArray, first: float) -> list[FloatArray]:
     return [fairness_weights * _WEIGHT_GROWTH ** (i - n_steps) for i in range(1, n_steps + 1)]
 
 
-def _free_energy(
-    answer: Answer, price: FloatArray, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray
-) -> float:
-    """E_τ at the assignments of this answer: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s."""
-    paid = float((price * answer.masses).sum())
-    return -answer.log_partition / scale - paid + float(fairness_weights @ fairness.value(answer.masses))
-
-
 def _look(sweep: Sweep, price: FloatArray, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray) -> _At:
-    """One sweep, and what it says of E_τ."""
+    """One sweep, and what it says of E_τ: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s."""
     answer = sweep(State(scale, price * scale), curvature=True)
-    energy = _free_energy(answer, price, scale, fairness, fairness_weights)
     assert answer.curvature is not None
-    want = _wanted(answer.masses, price, fairness, fairness_weights)
-    lost = scale * (answer.curvature @ (fairness.membership @ want.T)[:, :, None])[:, :, 0]  # (cells, clusters)
-    bend = fairness_weights[:, None, None] * fairness.bend(answer.masses)
-    return _At(price, scale, answer, energy, want, lost.T @ fairness.membership, fairness.membership, bend)
-
-
-def _wanted(masses: FloatArray, price: FloatArray, fairness: FairnessTerm, fairness_weights: FloatArray) -> FloatArray:
-    """weight·slope(masses) − price, by column: 0 where E_τ is stationary."""
-    return fairness_weights[:, None] * fairness.column_slope(masses) - fairness.column_prices(price)
-
-
-def _step(at: _At, trusted: FloatArray) -> FloatArray:
-    """Newton's step; where it is longer than unknowns are trusted, damped so that each alone goes as far as that."""
-    step = at.newton
-    if step is None or (abs(step) * at.scale > trusted).any():
-        return _damped(at, trusted)
-    return step
-
-
-def _undamped(
-    curvature: FloatArray, scale: float, M: FloatArray, bend: FloatArray, want: FloatArray
-) -> FloatArray | None:
-    """(I + bend·A) x = want, with A how column masses answer to column prices; None: a cluster lost a group."""
-    system, right, roots = newton_system(curvature, scale, M, bend, want)
-    _, found, failed = lapack.dposv(system, right) if len(right) else (None, right, 0)
-    step = want - (roots @ found.reshape(len(want), -1, 1))[:, :, 0]
-    return None if failed or not np.isfinite(step).all() else step
-
-
-def _damped(at: _At, trusted: FloatArray) -> FloatArray:
-    """(A + A·bend·A + damping) x = A·want: the same, times A, which is −∂E_τ/∂price on the right."""
-    n_clusters, n_columns = at.slope.shape
-    M = at.membership
-    A = at.scale * response(at.curvature, np.ascontiguousarray(np.broadcast_to(M, (n_clusters, *M.shape))))
-    system = A + A @ (at.bend @ A.reshape(n_clusters, n_columns, -1)).reshape(A.shape)
-    return damped_step(system, at.slope, abs(at.slope) * at.scale / trusted)
+    look = weighted_look(
+        answer.curvature, answer.masses, price, scale, answer.log_partition, fairness.membership, fairness.inverse,
+        fairness_weights, fairness.expansion(answer.masses),
+    )  # fmt: skip
+    return _At(price, scale, answer, look, fairness.membership)

@@ -7,7 +7,6 @@ in that unknown, and the two slopes tell by how much; the others need not wait f
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .._typing import FloatArray
 
@@ -16,7 +15,6 @@ _LEAST = 1e-12  # of any unknown's: it must be able to grow again
 _GROWTH = 2.0  # of trust after a step that kept its promise
 _MATTERS = 0.1  # of the farthest overshoot: less is no reason to be careful
 _KEPT = 0.1  # of its promise that a step must keep to be trusted farther
-_RIDGE = 1e-10  # of the diagonal: prices have a free constant
 ENOUGH = 1e-4  # of its promise that a step must keep to be taken
 
 
@@ -61,23 +59,3 @@ class Trust:
     def shorten(self, which: FloatArray | slice) -> None:
         """Trust some unknowns half as far."""
         self.lengths[which] = np.maximum(0.5 * self.lengths[which], _LEAST)
-
-
-def damped_step(system: FloatArray, slope: FloatArray, damping: FloatArray) -> FloatArray:
-    """Solve (system + damping) · step = slope, in units of the diagonal; zeros where that cannot be done.
-
-    Parameters
-    ----------
-    system : ndarray of shape (n, n)
-        Symmetric, positive. Overwritten.
-    slope, damping : ndarray of any shape with n values
-        With |slope| / length as damping, an unknown alone goes no farther than that length.
-    """
-    own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
-    own += damping.ravel()
-    diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))
-    system /= diagonal[:, None] * diagonal
-    own += _RIDGE
-    _, step, failed = lapack.dposv(system, slope.ravel() / diagonal)
-    step = (step / diagonal).reshape(slope.shape)
-    return np.zeros_like(slope) if failed or not np.isfinite(step).all() else step
