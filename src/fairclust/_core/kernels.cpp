@@ -140,14 +140,14 @@ static void distances_metric(const RowArgs<T>& a, int64_t begin, int64_t end, T*
             for (int64_t k = 0; k < a.n_clusters; ++k)
                 store_float(excess + k * kTile + v * WT, load<T>(costs + k * kTile + v * WT) - least);
         }
-        double cheapest = 0, labelled = 0;
+        double cheapest[4] = {}, labelled[4] = {};  // sums that take turns do not wait for each other
         for (int i = 0; i < size; ++i) {
             const double w = a.weights ? a.weights[start + i] : 1.0;
-            cheapest += w * (double)low[i];
-            if (a.labels) labelled += w * (double)costs[(int64_t)a.labels[start + i] * kTile + i];
+            cheapest[i % 4] += w * (double)low[i];
+            if (a.labels) labelled[i % 4] += w * (double)costs[(int64_t)a.labels[start + i] * kTile + i];
         }
-        sums[0] += cheapest;
-        sums[1] += labelled;
+        sums[0] += (cheapest[0] + cheapest[1]) + (cheapest[2] + cheapest[3]);
+        sums[1] += (labelled[0] + labelled[1]) + (labelled[2] + labelled[3]);
     }
 }
 
@@ -236,19 +236,34 @@ static inline void add_pairs(const float* e, float z, float w, int64_t n_cluster
         for (int q = p + 1; q < n; ++q) curvature[at[p] * n_clusters + at[q]] += scale * value[p] * value[q];
 }
 
-static void multiply(PairSums& held, int64_t n_clusters) {
-    float* sum = held.pairs;
+// Adds the products of every two rows of soft [cluster][point] to the sums, a vector of lanes per pair; four pairs at a
+// time stay in registers.
+static void add_products(const float* soft, int64_t n_clusters, float* sum) {
     for (int64_t k = 0; k + 1 < n_clusters; ++k) {
         vfloat own[V];
-        for (int v = 0; v < V; ++v) own[v] = load<float>(held.soft + k * kTile + v * W);
-        for (int64_t l = k + 1; l < n_clusters; ++l, sum += W) {
+        for (int v = 0; v < V; ++v) own[v] = load<float>(soft + k * kTile + v * W);
+        int64_t l = k + 1;
+        for (; l + 4 <= n_clusters; l += 4, sum += 4 * W) {
+            const float* other = soft + l * kTile;
+            vfloat add[4] = {};
+            for (int v = 0; v < V; ++v)
+                for (int i = 0; i < 4; ++i) add[i] += own[v] * load<float>(other + i * kTile + v * W);
+            for (int i = 0; i < 4; ++i) store<float>(sum + i * W, load<float>(sum + i * W) + add[i]);
+        }
+        for (; l < n_clusters; ++l, sum += W) {
             vfloat add = splat<float>(0);
-            for (int v = 0; v < V; ++v) add += own[v] * load<float>(held.soft + l * kTile + v * W);
+            for (int v = 0; v < V; ++v) add += own[v] * load<float>(soft + l * kTile + v * W);
             store<float>(sum, load<float>(sum) + add);
         }
     }
+}
+
+static void multiply(PairSums& held, int64_t n_clusters) {
+    add_products(held.soft, n_clusters, held.pairs);
     held.count = 0;
 }
+
+constexpr int kTogether = 12;  // undecided points beyond which it is cheaper to multiply a tile where it is: measured
 
 // Soft assignments times the root of the weight: their products are what is summed.
 static inline void hold(PairSums& held, const float* e, float z, float w, int64_t n_clusters) {
@@ -258,6 +273,30 @@ static inline void hold(PairSums& held, const float* e, float z, float w, int64_
         held.soft[k * kTile + held.count] = v > kNothing ? v * scale : 0.0f;
     }
     if (++held.count == kTile) multiply(held, n_clusters);
+}
+
+// The undecided points of a tile, side by side with others or, where they are many, where they are. IN/OUT e, the
+// unnormalised softmax; z its sums.
+static inline void hold_tile(PairSums& held, float* e, const float* z, const float* w, int size, int64_t n_clusters) {
+    alignas(64) float factor[kTile];
+    int count = 0;
+    for (int i = 0; i < kTile; ++i) {
+        const bool is_undecided = z[i] > 1 + kUndecided && w[i] != 0;
+        factor[i] = is_undecided ? sqrtf(w[i]) / z[i] : 0.0f;
+        count += is_undecided;
+    }
+    if (count < kTogether) {
+        for (int i = 0; i < size; ++i)
+            if (factor[i] != 0) hold(held, e + i, z[i], w[i], n_clusters);
+        return;
+    }
+    for (int64_t k = 0; k < n_clusters; ++k)
+        for (int v = 0; v < V; ++v) {
+            const vfloat value = load<float>(e + k * kTile + v * W);
+            const vfloat kept = value > kNothing ? value : splat<float>(0);
+            store<float>(e + k * kTile + v * W, kept * load<float>(factor + v * W));
+        }
+    add_products(e, n_clusters, held.pairs);
 }
 
 static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
@@ -326,6 +365,11 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
         sums[0] += total(widened(cost_sum));
         sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
         if (!bent) continue;
+        if (every.step == 1 && K <= kDense) {
+            for (int i = 0; i < size; ++i) sums[2] += (double)w[i];
+            hold_tile(held, e, z_values, w, size, K);
+            continue;
+        }
         const int64_t over = (every.before + a.tiles.start[b] - a.tiles.start[begin]) % every.step;
         for (int64_t i = over ? every.step - over : 0; i < size; i += every.step) {
             sums[2] += (double)w[i];
@@ -361,44 +405,82 @@ static inline int64_t split_choice(const float* excess, const float* price, int6
     return last;
 }
 
+// The cheapest cluster of each point of a tile, what it and the second cheapest cost with prices, and its excess.
+struct Choices {
+    alignas(64) int32_t choice[kTile];
+    alignas(64) float best[kTile], second[kTile], excess[kTile];
+};
+
+static inline void choose(const float* excess, const float* price, int64_t n_clusters, Choices& out) {
+    for (int v = 0; v < V; ++v) {
+        vfloat own = load<float>(excess + v * W), best = own + price[0], second = splat<float>(3e38f);
+        vint32 choice = {};
+        for (int64_t k = 1; k < n_clusters; ++k) {
+            const vfloat cost = load<float>(excess + k * kTile + v * W), t = cost + price[k];
+            const vint32 wins = t < best;
+            second = wins ? best : smaller<vfloat>(second, t);
+            choice = wins ? (vint32{} + (int32_t)k) : choice;
+            own = wins ? cost : own;
+            best = wins ? t : best;
+        }
+        memcpy(out.choice + v * W, &choice, sizeof(choice));
+        store<float>(out.best + v * W, best);
+        store<float>(out.second + v * W, second);
+        store<float>(out.excess + v * W, own);
+    }
+}
+
+// A whole tile whose points all weigh 1 and take their cheapest cluster: sums in lanes, counts in tables that take turns,
+// so that neighbours in the same cluster do not wait for each other.
+constexpr int kTurns = 4, kCounted = 64;  // tables, and clusters that they have room for
+
+static inline void count_tile(const Choices& c, int32_t* labels, float* gaps, int32_t* counts, double* sums) {
+    memcpy(labels, c.choice, sizeof(c.choice));
+    vdouble cost = {}, gap = {};
+    for (int v = 0; v < V; ++v) {
+        const vfloat beyond = load<float>(c.second + v * W) - load<float>(c.best + v * W);
+        cost += widened(load<float>(c.excess + v * W));
+        gap += widened(beyond);
+        if (gaps) store<float>(gaps + v * W, beyond);
+    }
+    for (int i = 0; i < kTile; ++i) ++counts[(i % kTurns) * kCounted + c.choice[i]];
+    sums[0] += total(cost);
+    sums[1] += total(gap);
+}
+
 static void assign(const SweepArgs& a, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
                    float* gaps, double* masses, double* sums) {
     constexpr double kDecided = 16;  // temperatures between best and second best: exp(-16) of a point is nobody
-    alignas(64) int32_t choice_values[kTile];
-    alignas(64) float best_values[kTile], second_values[kTile];
+    const bool is_simple = !a.weights && !(split.scale > 0) && a.n_clusters <= kCounted;
+    int32_t counts[kTurns * kCounted] = {};
+    Choices c;
     for (int64_t b = begin; b < end; ++b) {
         const float* excess = a.excess + b * a.n_clusters * kTile;
-        for (int v = 0; v < V; ++v) {
-            vfloat best = load<float>(excess + v * W) + price[0], second = splat<float>(3e38f);
-            vint32 choice = {};
-            for (int64_t k = 1; k < a.n_clusters; ++k) {
-                const vfloat t = load<float>(excess + k * kTile + v * W) + price[k];
-                const vint32 wins = t < best;
-                second = wins ? best : smaller<vfloat>(second, t);
-                choice = wins ? (vint32{} + (int32_t)k) : choice;
-                best = wins ? t : best;
-            }
-            memcpy(choice_values + v * W, &choice, sizeof(choice));
-            store<float>(best_values + v * W, best);
-            store<float>(second_values + v * W, second);
-        }
         const int64_t start = a.tiles.start[b];
+        choose(excess, price, a.n_clusters, c);
+        if (is_simple && a.tiles.size[b] == kTile) {
+            count_tile(c, labels + start, gaps ? gaps + start : nullptr, counts, sums);
+            continue;
+        }
         double cost = 0, gap = 0;
         for (int i = 0; i < a.tiles.size[b]; ++i) {
-            int64_t k = choice_values[i];
-            if (split.scale > 0 && (second_values[i] - best_values[i]) * split.scale < kDecided)
-                k = split_choice(excess + i, price, a.n_clusters, split.scale, (double)best_values[i],
+            int64_t k = c.choice[i];
+            if (split.scale > 0 && (c.second[i] - c.best[i]) * split.scale < kDecided)
+                k = split_choice(excess + i, price, a.n_clusters, split.scale, (double)c.best[i],
                                  split.before + start + i - a.tiles.start[begin]);
             const double w = a.weights ? a.weights[start + i] : 1.0;
             labels[start + i] = (int32_t)k;
             masses[k] += w;
             cost += w * (double)excess[k * kTile + i];
-            gap += w * (double)(second_values[i] - best_values[i]);
-            if (gaps) gaps[start + i] = second_values[i] - best_values[i];
+            gap += w * (double)(c.second[i] - c.best[i]);
+            if (gaps) gaps[start + i] = c.second[i] - c.best[i];
         }
         sums[0] += cost;
         sums[1] += gap;
     }
+    if (is_simple)
+        for (int64_t k = 0; k < a.n_clusters; ++k)
+            for (int turn = 0; turn < kTurns; ++turn) masses[k] += counts[turn * kCounted + k];
 }
 
 static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, const float* scaled_price, int64_t begin, int64_t end,
