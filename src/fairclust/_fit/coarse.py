@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _SMALLEST_SAMPLE = 1 << 15  # points: fewer rank neither centres nor prices well
 _COARSEST = 16  # one point in so many: the sample's iterations are then a small part of a fit
 _COARSE_TOL = 0.01  # of tol: on a sample, iterations are cheap, and a plateau is better left there
-_REACH = 0.5  # of their last move that parameters run ahead, where the start is nearly right: measured at 10^6 rows
 
 
 def sampling_step(sweep: DataSweep, solver: Solver, settings: Settings) -> int:
@@ -38,8 +37,8 @@ def fit_coarse_to_fine(problem: Problem, ask: Ask, start: Start, settings: Setti
     settings = settings or problem.settings
     coarse = _fit_coarse(problem, ask, start, settings)
     if coarse is None:
-        return fit_once(problem, ask, start, replace(settings, reach=_REACH) if start.from_few else settings)
-    fine = fit_once(problem, ask, Start(coarse.parameters, coarse.warm), replace(settings, reach=_REACH))
+        return fit_once(problem, ask, start, replace(settings, runs_ahead=start.from_few))
+    fine = fit_once(problem, ask, Start(coarse.parameters, coarse.warm), replace(settings, runs_ahead=True))
     return replace(fine, n_sweeps=fine.n_sweeps + coarse.n_sweeps)
 
 
@@ -53,7 +52,7 @@ def _fit_coarse(problem: Problem, ask: Ask, start: Start, settings: Settings) ->
     if step >= 2 and (relaxed is not None or not ask.is_plain):
         sample = easier.sampled(step)
         fraction = sample.sample_fraction / problem.sample_fraction
-        longer = replace(settings, tol=settings.tol * _COARSE_TOL, reach=_REACH)
+        longer = replace(settings, tol=settings.tol * _COARSE_TOL, runs_ahead=True)
         found = fit_once(sample, ask.on_sample(fraction), start, longer)
         return replace(found, n_sweeps=round(found.n_sweeps * fraction))
     return None if relaxed is None else fit_once(easier, ask, start, settings)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
 _SOFT_TOL = 1e-2  # of tol: soft assignments change by little long before they are done
+_MOMENTUM = 3.0  # after n falls in a row, parameters run ahead by n/(n + 3) of their own last move: Nesterov's rule
 _ROUNDING = 1e-9  # relative difference of two energies that is none
 
 
@@ -89,7 +90,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
     history: list[float] = []
     reason, is_last, relaxed = StopReason.MAX_ITER, False, np.inf
     warm, to_beat, move = start.warm, np.inf, _Move(start.parameters, start.parameters)
-    n_moved = 0
+    n_moved = n_falls = 0
     for n_iter in range(1, settings.max_iter + 1):
         found = ask.propose(sweep, warm, to_beat)
         warm, labels = found.warm, found.labels
@@ -112,7 +113,9 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             masses = sweep.fill_empty(
                 labels, hard, partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)
             )
-            move = _move(objective, sweep, last.to, labels, masses, 0.0 if is_last else settings.reach, settings.tol)
+            n_falls += 1
+            reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
+            move = _move(objective, sweep, last, labels, masses, reach, settings.tol)
             energy = move.value + ask.penalty(masses)
         if best is not None and energy >= best.energy:
             if last.lead == 0:
@@ -120,7 +123,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
                 move = last
                 break
             # The parameters ran too far ahead: back to the best labels' own.
-            move, warm, to_beat = _Move(last.own, last.own), best.warm, best.energy
+            move, warm, to_beat, n_falls = _Move(last.own, last.own), best.warm, best.energy, 0
             objective.fill(sweep, last.own)
             continue
         history.append(energy)
@@ -168,19 +171,19 @@ class _Move:
 def _move(
     objective: Objective,
     sweep: DataSweep,
-    parameters: FloatArray,
+    last: _Move,
     labels: Any,
     masses: FloatArray,
     reach: float,
     tol: float,
 ) -> _Move:
-    """Move the parameters to the labels' own, or a little ahead of them; fill the sweep with the point costs there."""
+    """Move the parameters to the labels' own, or ahead of them; fill the sweep with the point costs there."""
     sizes = masses.sum(axis=1)
     own = objective.parameters(sweep, labels, sizes)
-    length = objective.movement(parameters, own)
+    length = objective.movement(last.to, own)
     if reach == 0 or length <= tol or not objective.can_lead:
         return _Move(own, own, 0.0, objective.fill(sweep, own, labels), length)
-    to = objective.ahead(parameters, own, reach)
+    to = objective.ahead(last.own, own, reach)
     lead = objective.lead(to, own, sizes)
     return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length)
 

@@ -14,14 +14,14 @@ from .loop import HARD, Assignments
 class Settings:
     """How the outer loop runs.
 
-    With a ``reach``, parameters run ahead of the labels by that part of their last move, while the energy falls: that
-    shortens the way over plateaus. A fit is given up when the iterations that are left, each as good as the last, would
-    not bring it below ``to_reach``.
+    Parameters that run ahead of the labels, the farther the longer the energy has been falling, are sooner over
+    plateaus. A fit is given up when the iterations that are left, each as good as the last, would not bring it below
+    ``to_reach``.
     """
 
     max_iter: int = 300
     tol: float = 1e-4
     assignments: Assignments = HARD
-    reach: float = 0.0
+    runs_ahead: bool = False
     to_reach: float = np.inf
     on_iteration: Callable[[int, float], None] | None = None

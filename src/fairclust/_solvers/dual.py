@@ -12,8 +12,7 @@ sweep's curvature over τ) and the slope by −bend·H·Δprice, so Newton's ste
 H and the bend are positive semi-definite, so the step goes downhill on E_τ; it is shortened until E_τ falls enough.
 
 A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
-costs that moved a little, goes on at the last temperature; where it would have to go far, it
-starts cold.
+costs that moved a little, goes on at the last temperature; where that leads nowhere, it starts cold.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from .trust import ENOUGH, Trust
 _TRUSTED = 3.0  # longest first step that is tried
 _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
 _SHORT_COLD = 0.3  # the same, in a cold start
-_FAR = 15.0  # a warm start that wants to go farther at once starts cold instead
 _MOST_FAILED = 6  # steps in a row that do not lower the energy: then the model is wrong
 _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
@@ -64,11 +62,6 @@ class _At:
     def newton(self) -> FloatArray | None:
         """Newton's step for the prices by column, however long; None: a cluster lost a group."""
         return newton_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.want)
-
-    @property
-    def is_far(self) -> bool:
-        """Whether prices are so wrong that it takes heat to mend them."""
-        return self.newton is None or bool(abs(self.newton).max() * self.scale > _FAR)
 
     def step(self, trusted: FloatArray) -> FloatArray:
         """Newton's step; where it is longer than unknowns are trusted, each alone goes as far as that."""
@@ -215,7 +208,7 @@ class Dual:
         short = _SHORT if is_warm else _SHORT_COLD
         scale = state.scale
         at = _look(sweep, state.price, scale, fairness, fairness_weights)
-        if is_warm and at.is_far:
+        if is_warm and at.newton is None:
             return None
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
