@@ -269,3 +269,21 @@ def test_what_cannot_be_cut_in_two_gains_nothing(module, points):
     gain, places = module.two_means(points, np.ones(len(points)), 2, 8, 6)
     assert gain == 0.0
     assert places.shape == (2, 2)
+
+
+@pytest.mark.parametrize("module", BOTH)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_moments_are_those_of_all_rows_at_once(module, dtype, is_weighted):
+    """Of more rows than are looked at together, one of them far away and some without weight."""
+    rng = np.random.default_rng(10)
+    X = (1e3 + rng.normal(size=(9000, 3))).astype(dtype)
+    X[0] = 1e9
+    weights = rng.gamma(1.0, size=9000) if is_weighted else None
+    if is_weighted:
+        weights[:5000] = 0.0
+    mean, squares = module.feature_moments(X, weights, 2)
+    w = np.ones(9000) if weights is None else weights
+    wanted = np.average(X.astype(float), axis=0, weights=w)
+    np.testing.assert_allclose(mean, wanted, rtol=1e-12)
+    np.testing.assert_allclose(squares, w @ (X.astype(float) - wanted) ** 2, rtol=1e-9)

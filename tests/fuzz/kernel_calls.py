@@ -132,6 +132,7 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
                                      "parent": np.zeros(n, dtype=np.int32)}),
         Call("contract", {name: graph[name] for name in ("indptr", "indices", "data")}
              | {"parent": parent, "n_parents": (n - 1) // 2 + 1}),
+        Call("feature_moments", {"X": rng.normal(size=(n, 3)), "weights": rng.gamma(1.0, size=n), "n_threads": 2}),
         Call("laplacian", {"pairs": rng.gamma(1.0, size=(J, K, K)), "masses": rng.gamma(9.0, size=(J, K)),
                            "sampled": rng.gamma(9.0, size=J), "faint": 1e-3}),
         Call("response", {"laplacians": rng.normal(size=(J, K, K)), "through": rng.normal(size=(K, J, 2))}),

@@ -22,6 +22,7 @@ sparse_distances    excess costs of sparse rows (CSR), squared euclidean
 sparse_sums         sums of sparse rows by label
 medoids             medoid of each cluster, a lower bound of what any medoid costs, distances computed
 coordinate_medians  weighted median of each feature, by label
+feature_moments     mean and squares about it of every feature
 median_sums         what a step of Weiszfeld's iteration needs, by label
 link_costs          excess costs of Ncut's bound, from the links W·S of every node
 associations        links inside each cluster, and its degrees

@@ -33,12 +33,13 @@ from .tiles import TILE, to_tiles
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
     "contract", "coordinate_medians", "damped_cone_step", "damped_weight_step", "distances", "error_mixes",
-    "kl_expansion", "kl_value", "label_sums", "laplacian", "link_costs", "match_nodes", "median_sums", "medoids",
-    "move_nodes", "name", "newton_step", "newton_system", "response", "soft_rows", "soft_sums", "sparse_distances",
+    "feature_moments", "kl_expansion", "kl_value", "label_sums", "laplacian", "link_costs", "match_nodes", "median_sums",
+    "medoids", "move_nodes", "name", "newton_step", "newton_system", "response", "soft_rows", "soft_sums", "sparse_distances",
     "sparse_sums", "sweep", "sweep_rows", "two_means", "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"
+_MOMENT_ROWS = 4096  # whose moments are found about their own mean, and then put together
 _DECIDED = 16.0  # temperatures between best and second best, beyond which a point is not split
 
 
@@ -214,6 +215,22 @@ def soft_rows(
     """Write the softmax of every point into its row of ``rows`` (OUT, in the user's order)."""
     for tiles, at, cell in plan.chunks():
         rows[plan.order[at]] = _softmax(_rows(excess[tiles], at), scale, scaled_price[cell])[0]
+
+
+def feature_moments(X: FloatArray, weights: FloatArray | None, n_threads: int) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean of each feature, and the weighted sum of squares about it."""
+    w = np.ones(len(X)) if weights is None else weights
+    total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for first in range(0, len(X), _MOMENT_ROWS):
+        part, own = X[first : first + _MOMENT_ROWS].astype(float), w[first : first + _MOMENT_ROWS]
+        if not own.sum() > 0:
+            continue
+        middle = own @ part / own.sum()
+        apart, grown = middle - mean, total + own.sum()
+        squares += own @ (part - middle) ** 2 + apart**2 * (total * own.sum() / grown)
+        mean += apart * (own.sum() / grown)
+        total = grown
+    return mean, squares
 
 
 def label_sums(

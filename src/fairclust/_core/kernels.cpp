@@ -103,20 +103,32 @@ static inline void tile_costs(const RowArgs<T>& a, int64_t start, int size, T* t
         const int64_t count = smaller<int64_t>(a.n_features - first, kFeatureTile);
         const bool last = first + count == a.n_features;
         transpose_rows(a, start, size, first, count, turned);
-        for (int64_t k = 0; k < a.n_clusters; ++k) {
-            const T* center = a.centers + k * a.n_features + first;
-            T* out = costs + k * kTile;
-            for (int strip = 0; strip < VT; strip += 8) {  // eight sums at a time stay in registers
-                constexpr int S = VT < 8 ? VT : 8;
-                vec sum[S];
-                for (int v = 0; v < S; ++v) sum[v] = first == 0 ? splat<T>(0) : load<T>(out + (strip + v) * WT);
-                for (int64_t m = 0; m < count; ++m) {
-                    const vec c = splat<T>(center[m]);
-                    const T* x = turned + m * kTile + strip * WT;
-                    for (int v = 0; v < S; ++v) sum[v] += term<metric>(load<T>(x + v * WT) - c);
+        // Two clusters at a time share what is loaded; with four vectors of points their eight sums stay in registers.
+        // A last cluster without another is its own other.
+        constexpr int S = 4;
+        for (int64_t k = 0; k < a.n_clusters; k += 2) {
+            const int64_t l = k + 1 < a.n_clusters ? k + 1 : k;
+            const T *one = a.centers + k * a.n_features + first, *other = a.centers + l * a.n_features + first;
+            for (int strip = 0; strip < VT; strip += S) {
+                T *out = costs + k * kTile + strip * WT, *beside = costs + l * kTile + strip * WT;
+                vec sum[S], sums[S];
+                for (int v = 0; v < S; ++v) {
+                    sum[v] = first == 0 ? splat<T>(0) : load<T>(out + v * WT);
+                    sums[v] = first == 0 ? splat<T>(0) : load<T>(beside + v * WT);
                 }
-                for (int v = 0; v < S; ++v)
-                    store<T>(out + (strip + v) * WT, metric == kEuclidean && last ? root(sum[v]) : sum[v]);
+                for (int64_t m = 0; m < count; ++m) {
+                    const vec c = splat<T>(one[m]), d = splat<T>(other[m]);
+                    const T* x = turned + m * kTile + strip * WT;
+                    for (int v = 0; v < S; ++v) {
+                        const vec point = load<T>(x + v * WT);
+                        sum[v] += term<metric>(point - c);
+                        sums[v] += term<metric>(point - d);
+                    }
+                }
+                for (int v = 0; v < S; ++v) {
+                    store<T>(out + v * WT, metric == kEuclidean && last ? root(sum[v]) : sum[v]);
+                    store<T>(beside + v * WT, metric == kEuclidean && last ? root(sums[v]) : sums[v]);
+                }
             }
         }
     }

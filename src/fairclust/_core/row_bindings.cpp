@@ -330,6 +330,48 @@ static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weight
     return parts.sum(K, M);
 }
 
+constexpr int64_t kMomentRows = 4096;  // whose moments are found about their own mean, and then put together: 400 kB
+
+// OUT the weighted mean of each feature, and the weighted sum of squares about it. One pass; far values lose nothing.
+template <class T> static nb::tuple feature_moments(In<T, 2> X, Weights weights, int n_threads) {
+    const int64_t N = X.shape(0), M = X.shape(1), n_chunks = (N + kMomentRows - 1) / kMomentRows;
+    require_threads(n_threads);
+    require_aligned("X", X);
+    if (weights) require_shape("weights", *weights, {N});
+    Parts parts(n_chunks, 2 * M + 1);  // means, squares, weight
+    run(n_chunks, n_threads, [&](int64_t c, int) {
+        double *mean = parts.of(c), *squares = mean + M, total = 0;
+        const int64_t begin = c * kMomentRows, end = std::min(begin + kMomentRows, N);
+        for (int64_t i = begin; i < end; ++i) {
+            const double w = weights ? weights->data()[i] : 1.0;
+            const T* row = X.data() + i * M;
+            total += w;
+            for (int64_t m = 0; m < M; ++m) mean[m] += w * double(row[m]);
+        }
+        mean[2 * M] = total;
+        if (!(total > 0)) return;
+        for (int64_t m = 0; m < M; ++m) mean[m] /= total;
+        for (int64_t i = begin; i < end; ++i) {
+            const double w = weights ? weights->data()[i] : 1.0;
+            const T* row = X.data() + i * M;
+            for (int64_t m = 0; m < M; ++m) squares[m] += w * (double(row[m]) - mean[m]) * (double(row[m]) - mean[m]);
+        }
+    });
+    auto mean = new_table({size_t(M)}), squares = new_table({size_t(M)});
+    double total = 0;
+    for (int64_t c = 0; c < n_chunks; ++c) {
+        const double *part = parts.of(c), own = part[2 * M];
+        if (!(own > 0)) continue;
+        for (int64_t m = 0; m < M; ++m) {
+            const double apart = part[m] - mean.data()[m];
+            mean.data()[m] += apart * (own / (total + own));
+            squares.data()[m] += part[M + m] + apart * apart * (total * own / (total + own));
+        }
+        total += own;
+    }
+    return nb::make_tuple(mean, squares);
+}
+
 // Positions of points that some single move would serve better; weights play no part.
 template <class T>
 static nb::ndarray<nb::numpy, int32_t> find_moves(const Plan& plan, int metric, In<T, 2> X, In<T, 2> centers,
@@ -398,6 +440,7 @@ template <class T> static void define(nb::module_& m) {
           "scale"_a = 0.0, "before"_a.none().noconvert() = nb::none());
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
+    m.def("feature_moments", &feature_moments<T>, "X"_a.noconvert(), "weights"_a.none().noconvert(), "n_threads"_a);
     m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "labels"_a.noconvert(), "enter"_a.noconvert(), "leave"_a.noconvert(), "enter_share"_a.noconvert(),
           "leave_share"_a.noconvert(), "least"_a, "n_threads"_a);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,8 +48,8 @@ class Aim(ABC):
         """Say why it does not, or how close it comes."""
         return ""
 
-    def resolved(self, problem: Problem, parameters: FloatArray) -> Aim:
-        """What this comes to for a problem, about these parameters."""
+    def resolved(self, problem: Problem, few: Callable[[], Problem], parameters: FloatArray) -> Aim:
+        """What this comes to for a problem, of which a few points tell enough, about these parameters."""
         return self
 
     def ask(self, problem: Problem) -> Ask | None:
@@ -76,12 +77,12 @@ class WeightAim(Aim):
         """Fit at the weight; on a sample, at its share of it."""
         return problem.fit(self.fairness_weight * problem.sample_fraction, start)
 
-    def resolved(self, problem: Problem, parameters: FloatArray) -> Aim:
+    def resolved(self, problem: Problem, few: Callable[[], Problem], parameters: FloatArray) -> Aim:
         """A weight that drowns the costs is a goal."""
         can_be = self.fairness_weight > 0 and problem.objective.can_relocate and not problem.solver.rests_on_energy
         if not can_be or not problem.settings.assignments.are_hard or problem.fairness.is_constant:
             return self
-        is_saturated = self.fairness_weight * problem.sample_fraction > _SATURATED * problem.natural_weight(parameters)
+        is_saturated = self.fairness_weight * few().sample_fraction > _SATURATED * few().natural_weight(parameters)
         return SaturatedAim(self, problem.fairness) if is_saturated else self
 
     def ask(self, problem: Problem) -> Ask:

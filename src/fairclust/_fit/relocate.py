@@ -26,7 +26,7 @@ _SAMPLE = 1 << 13  # points that tell whether a change helps
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
 _MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
-_BRIEF = 8  # outer iterations of a try
+_BRIEF = 8  # outer iterations of a fit: what is left to gain from more is less than what a move gains
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
 
 
@@ -50,26 +50,33 @@ def few_points(problem: Problem) -> Problem:
     return replace(sample, settings=replace(problem.settings, on_iteration=None))
 
 
-def best_moved(problem: Problem, ask_of: Callable[[Problem], Ask | None], starts: Sequence[FloatArray]) -> Moved:
+def best_moved(
+    problem: Problem, sample: Problem, ask_of: Callable[[Problem], Ask | None], starts: Sequence[FloatArray]
+) -> Moved:
     """Fit a sample from every start, move clusters of the best while that pays, and say where the best of those ended.
 
     Parameters
     ----------
     problem : Problem
         All points.
+    sample : Problem
+        Few of them.
     ask_of : callable
         What is asked of a problem.
     starts : sequence of ndarray
         Parameters.
     """
-    sample = few_points(problem)
     asked = ask_of(sample)
     assert asked is not None
     ask = asked.on_sample(1.0)  # whole people can wait; weights and sizes are the sample's already
-    fits = sorted((fit_once(sample, ask, Start(start)) for start in starts), key=lambda one: one.energy)
+    brief = replace(problem.settings, max_iter=min(_BRIEF, problem.settings.max_iter), on_iteration=None)
+    n_before = sample.sweep.n_sweeps
+    fits = sorted((fit_once(sample, ask, Start(start), brief) for start in starts), key=lambda one: one.energy)
     best = min((_moved(sample, ask, one) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)
     fraction = sample.sweep.n_samples / problem.sweep.n_samples
-    return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), sample.sweep.n_sweeps * fraction)
+    return Moved(
+        Start(best.parameters, ask.rewarmed(best.warm), from_few=True), (sample.sweep.n_sweeps - n_before) * fraction
+    )
 
 
 def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:

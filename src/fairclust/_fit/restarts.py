@@ -9,8 +9,8 @@ One start is the best of eight plain fits of a sample: they cost little, and a f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -57,9 +57,10 @@ def best_of(
     with_moves : bool
         Whether clusters may be moved.
     """
-    aim, spent = aim.resolved(problem, starts[0]), 0.0
+    few = cache(partial(few_points, problem))
+    aim, spent = aim.resolved(problem, few, starts[0]), 0.0
     if n_starts == 1 and len(starts) > 1:
-        starts, spent = _best_plain(problem, starts)
+        starts, spent = _best_plain(problem, few, starts)
     elif len(starts) > n_starts:
         largest_step = problem.sweep.n_samples // _SMALLEST_SAMPLE
         for step, promoted in _HEATS:
@@ -70,7 +71,7 @@ def best_of(
             starts = _distinct(sample, fits, -(-n_starts // promoted))
     asked = aim.ask(problem)
     if with_moves and asked is not None and can_move(problem, asked):
-        moved = best_moved(problem, aim.ask, starts)
+        moved = best_moved(problem, few(), aim.ask, starts)
         fits, spent = [aim.fit(problem, moved.start)], spent + moved.n_sweeps
     else:
         fits = [aim.fit(problem, Start(start)) for start in starts]
@@ -78,7 +79,9 @@ def best_of(
     return WeightedFit(best.result, best.fairness_weights, round(spent) + sum(one.n_sweeps for one in fits))
 
 
-def _best_plain(problem: Problem, starts: Sequence[FloatArray]) -> tuple[list[FloatArray], float]:
+def _best_plain(
+    problem: Problem, few: Callable[[], Problem], starts: Sequence[FloatArray]
+) -> tuple[list[FloatArray], float]:
     """The start from which plain clustering of a sample ends best, moved there; and the sweeps that it took.
 
     The paper's algorithm starts where it is told to, and a plain fit of medoids costs more than it gains.
@@ -86,12 +89,13 @@ def _best_plain(problem: Problem, starts: Sequence[FloatArray]) -> tuple[list[Fl
     is_as_published = problem.solver.rests_on_energy or not problem.settings.assignments.are_hard
     if is_as_published or problem.objective.relaxed() is not None:
         return list(starts[:1]), 0.0
-    sample = few_points(problem)
+    sample = few()
+    n_before = sample.sweep.n_sweeps
     fits = [fit_once(sample, PlainAsk(), Start(start)) for start in starts]
     # Several end in the same place: the first of them, however their energies are rounded.
     least = min(one.energy for one in fits)
     best = next(one for one in fits if one.energy <= least + _ROUNDING * abs(least))
-    return [best.parameters], sample.sweep.n_sweeps * sample.sweep.n_samples / problem.sweep.n_samples
+    return [best.parameters], (sample.sweep.n_sweeps - n_before) * sample.sweep.n_samples / problem.sweep.n_samples
 
 
 def _distinct(problem: Problem, fits: Sequence[WeightedFit], count: int) -> list[FloatArray]:

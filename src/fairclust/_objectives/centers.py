@@ -11,7 +11,7 @@ from .._typing import FloatArray, IntArray
 
 SQUARED_EUCLIDEAN, EUCLIDEAN, MANHATTAN = 0, 1, 2  # metrics, as the kernels number them
 _ROWS = 1 << 16  # in float64 at a time, for passes in NumPy: 13 MB with 25 features
-SAMPLED_PER_CLUSTER = 1024  # points of a cluster that tell how it is best cut in two
+SAMPLED_PER_CLUSTER = 512  # points of a cluster that tell how it is best cut in two
 _TURNS = 8  # of an axis towards the longest: Lloyd's steps mend the rest
 ROUNDS = 6  # of two means: nearly all there is to gain
 
@@ -64,11 +64,8 @@ def nearest_rows(X: FloatArray, places: FloatArray) -> FloatArray:
 
 def mean_variance(X: FloatArray, weights: FloatArray | None) -> float:
     """Mean over the features of their variance, in double precision and without a copy of X."""
-    w = np.broadcast_to(1.0, len(X)) if weights is None else weights
-    total = float(w.sum())
-    mean = sum(w[rows] @ X[rows] for rows in slices(len(X))) / total
-    squares = sum(w[rows] @ (X[rows] - mean) ** 2 for rows in slices(len(X)))
-    return float(np.mean(squares) / total)
+    _, squares = kernels.feature_moments(X, weights, 1)
+    return float(np.mean(squares) / (len(X) if weights is None else weights.sum()))
 
 
 def slices(n_rows: int) -> Iterator[slice]:
