@@ -73,10 +73,8 @@ def best_moved(
     n_before = sample.sweep.n_sweeps
     fits = sorted((fit_once(sample, ask, Start(start), brief) for start in starts), key=lambda one: one.energy)
     best = min((_moved(sample, ask, one) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)
-    fraction = sample.sweep.n_samples / problem.sweep.n_samples
-    return Moved(
-        Start(best.parameters, ask.rewarmed(best.warm), from_few=True), (sample.sweep.n_sweeps - n_before) * fraction
-    )
+    n_sweeps = (sample.sweep.n_sweeps - n_before) * sample.sweep.n_samples / problem.sweep.n_samples
+    return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), n_sweeps)
 
 
 def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:
