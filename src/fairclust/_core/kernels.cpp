@@ -398,13 +398,19 @@ static void sweep(const SweepArgs& a, float scale, const float* scaled_price, Ev
     else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, curvature);
 }
 
-// The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the tile.
-static inline int64_t split_choice(const float* excess, const float* price, int64_t n_clusters, double scale, double best,
-                                   int64_t r) {
+// The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the tile, `second`
+// what its second choice costs.
+static inline int64_t split_choice(const float* excess, const float* price, int64_t n_clusters, double scale, int64_t first,
+                                   double best, double second, int64_t r) {
+    const double golden = (double)r * 0.6180339887498949, fraction = golden - floor(golden);
+    // All others together are worth at most so much of the best: where the fraction is within its part in any case, the
+    // others need not be looked at.
+    const double others = (double)(n_clusters - 1) * exp((best - second) * scale) * (1 + 1e-9);
+    if (fraction > others && fraction * (1 + others) < 1) return first;
     double total = 0;
     for (int64_t k = 0; k < n_clusters; ++k)
         total += exp((best - (double)(excess[k * kTile] + price[k])) * scale);
-    const double golden = (double)r * 0.6180339887498949, wanted = (golden - floor(golden)) * total;
+    const double wanted = fraction * total;
     double sum = 0;
     int64_t last = 0;
     for (int64_t k = 0; k < n_clusters; ++k) {
@@ -478,8 +484,8 @@ static void assign(const SweepArgs& a, const float* price, Split split, int64_t 
         for (int i = 0; i < a.tiles.size[b]; ++i) {
             int64_t k = c.choice[i];
             if (split.scale > 0 && (c.second[i] - c.best[i]) * split.scale < kDecided)
-                k = split_choice(excess + i, price, a.n_clusters, split.scale, (double)c.best[i],
-                                 split.before + start + i - a.tiles.start[begin]);
+                k = split_choice(excess + i, price, a.n_clusters, split.scale, k, (double)c.best[i],
+                                 (double)c.second[i], split.before + start + i - a.tiles.start[begin]);
             const double w = a.weights ? a.weights[start + i] : 1.0;
             labels[start + i] = (int32_t)k;
             masses[k] += w;

@@ -87,7 +87,7 @@ class Conditions:
             return self.attribute_membership
         return np.column_stack((self.attribute_membership, np.ones(len(self.attribute_membership))))
 
-    @property
+    @cached_property
     def n_unknowns(self) -> int:
         """Columns of θ."""
         return sum(clause.n_groups for clause in self.clauses) + (self.sizes is not None)
@@ -103,6 +103,10 @@ class Conditions:
 
     def prices(self, theta: FloatArray, softness: float) -> Priced:
         """Prices that no fair mix pays on balance."""
+        if len(self.clauses) == 1 and not self.clauses[0].overlaps and self.sizes is None:
+            found = self.clauses[0].cone.mixes(theta, softness)
+            jacobian = np.eye(theta.shape[1]) - found.proportions[:, None, :]
+            return Priced(theta - found.worth[:, None], 0.0, jacobian, np.zeros_like(theta), found.turn)
         n_clusters, n_columns = len(theta), self.membership.shape[1]
         price = np.empty((n_clusters, n_columns))
         jacobian = np.zeros((n_clusters, n_columns, self.n_unknowns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class ErrorCone(Cone):
     target: FloatArray
     limit: float
 
-    @property
+    @cached_property
     def center(self) -> FloatArray:
         """The target."""
         wanted = np.maximum(self.target, _ABSENT)
