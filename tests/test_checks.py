@@ -10,7 +10,7 @@ import pytest
 
 from cases import ESTIMATORS, PROTOTYPE_ESTIMATORS, people
 from fairclust import FairKMeans, FairKMedian
-from fairclust._checks import check_choice, check_count, check_number, resolve_threads
+from fairclust._checks import check_choice, check_count, check_magnitude, check_number, resolve_threads
 from fairclust.errors import FairclustError, FairclustWarning, InvalidInputError
 
 DATA = people(40, n_clusters=3)
@@ -228,3 +228,12 @@ def test_new_rows_that_are_too_large_are_told_by_feature(estimator, ask):
     model.fit(DATA.X, sensitive_features=DATA.groups)
     with pytest.raises(InvalidInputError, match=r"values up to 1e\+25 in feature 1, .* too large"):
         getattr(model, ask)(with_value(1e25))
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 300])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_ends_of_features_are_found_however_rows_are_stored(n_rows, order):
+    X = np.asarray(np.random.default_rng(n_rows).normal(size=(n_rows, 3)), order=order)
+    X[-1, 1] = 1e200
+    with pytest.raises(InvalidInputError, match=r"values up to 1e\+200 in feature 1"):
+        check_magnitude(X)

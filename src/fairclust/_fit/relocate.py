@@ -46,7 +46,7 @@ def can_move(problem: Problem, ask: Ask) -> bool:
 
 def few_points(problem: Problem) -> Problem:
     """The same problem on a sample that clusterings can be compared by, and that tells nobody of its iterations."""
-    sample = problem.sampled(max(1, problem.sweep.n_samples // _SAMPLE))
+    sample = problem.sampled(max(1, round(problem.sweep.n_samples / _SAMPLE)))
     return replace(sample, settings=replace(problem.settings, on_iteration=None))
 
 
