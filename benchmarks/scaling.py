@@ -3,8 +3,9 @@
 Run from the root of the repository:
 
 ``python -m benchmarks.scaling parquet --rows 25000000 --dir /some/big/disk`` (writes 2.5 GB there once),
-``python -m benchmarks.scaling passes --dir /some/big/disk`` (single passes over that file), and
-``python -m benchmarks.scaling dask``. Each writes its section of ``benchmarks/results/scaling.md``.
+``python -m benchmarks.scaling passes --dir /some/big/disk`` (single passes over that file),
+``python -m benchmarks.scaling dask`` and ``python -m benchmarks.scaling latency`` (many tiny partitions). Each writes
+its section of ``benchmarks/results/scaling.md``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +34,7 @@ from fairclust import FairKMeans, datasets
 from fairclust._people.encode import encode_people
 from fairclust._sweep.question import State
 from fairclust.datasets._census_like import CENSUS_ROWS
-from fairclust.scaling import ParquetBlocks, StreamedSweep, open_blocks
+from fairclust.scaling import ParquetBlocks, StreamedSweep, as_blocks, open_blocks
 
 RESULTS = Path(__file__).parent / "results" / "scaling.md"
 _GROUP = 1 << 20  # rows per row group, pyarrow's default
@@ -275,6 +277,62 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
     ]
 
 
+def run_latency(counts: Sequence[int], repeats: int) -> list[str]:
+    """Passes over partitions so small that only the way there and back takes time."""
+    import dask.array as da
+    from distributed import Client, LocalCluster, wait
+
+    rng = np.random.default_rng(0)
+    lines = [
+        f"Passes over partitions of 64 rows × 4 features, K = 4, kept on 2 workers of one thread; median of {repeats}.",
+        "",
+        "| partitions | first pass, s | a soft pass, ms | a hard pass, ms | processor ms | ms per partition |",
+        "|---|---|---|---|---|---|",
+    ]
+    for count in counts:
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster),
+        ):
+            X = da.from_array(rng.normal(size=(64 * count, 4)).astype(np.float32), chunks=(64, -1)).persist()
+            groups = da.from_array(rng.integers(2, size=64 * count), chunks=64).persist()
+            wait([X, groups])
+            opened: list[Any] = []
+            opening = timed(
+                lambda X=X, groups=groups, opened=opened: opened.append(open_blocks(as_blocks(X), groups, None, 1))
+            )
+            data = opened.pop()
+            data = data.with_cells(encode_people(data.profiles, weights=data.profile_masses).cells)
+            sweep, price = StreamedSweep(data, 4), np.zeros((4, data.n_cells))
+            sweep.costs = replace(sweep.costs, centers=rng.normal(size=(4, 4)).astype(np.float32))
+            cool = State(1.0, price)
+            for _ in range(3):
+                sweep(cool), sweep.assign(price)
+            began = processor_time()
+            soft = [timed(lambda sweep=sweep, cool=cool: sweep(cool))["wall"] for _ in range(repeats)]
+            hard = [timed(lambda sweep=sweep, price=price: sweep.assign(price))["wall"] for _ in range(repeats)]
+            spent = (processor_time() - began) / (2 * repeats)
+            middle = [statistics.median(times) for times in (soft, hard)]
+            lines.append(
+                f"| {count:,} | {opening['wall']:.2f} | {1e3 * middle[0]:.1f} | {1e3 * middle[1]:.1f} | "
+                f"{1e3 * spent:.1f} | {1e3 * sum(middle) / 2 / count:.2f} |"
+            )
+            print(lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def processor_time() -> float:
+    """Seconds of all processors, of this process and of those that it started."""
+    import psutil  # type: ignore[import-untyped]
+
+    own, total = psutil.Process(), 0.0
+    for process in (own, *own.children(recursive=True)):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
 def write_section(title: str, lines: list[str]) -> None:
     """Replace one section of the results and leave the others as they are."""
     head = "# scaling: beyond memory and beyond one machine\n"
@@ -288,7 +346,7 @@ def write_section(title: str, lines: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["parquet", "passes", "dask", "child"])
+    parser.add_argument("what", choices=["parquet", "passes", "dask", "latency", "child"])
     parser.add_argument("--rows", type=int)
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--file", type=Path)
@@ -306,6 +364,8 @@ def main() -> None:
     elif wanted.what == "passes":
         path = wanted.dir / f"people-{wanted.rows or 25_000_000}.parquet"
         write_section("Passes", run_passes(path, wanted.threads, wanted.repeats))
+    elif wanted.what == "latency":
+        write_section("Latency", run_latency([8, 32, 128, 512, 1024], wanted.repeats))
     else:
         write_section("Dask", run_dask(wanted.rows or CENSUS_ROWS, wanted.repeats, [500_000.0, "auto"]))
 

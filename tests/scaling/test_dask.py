@@ -216,6 +216,50 @@ def test_a_worker_killed_during_a_fit_changes_nothing(people, expected, client, 
         time.sleep(0.1)
 
 
+def test_workers_may_come_and_go_during_a_fit(people, expected, monkeypatch):
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        (first,) = client.scheduler_info()["workers"]
+        passes = on_pass(client, 4, lambda: cluster.scale(3), monkeypatch)
+        hand_out = client.map
+
+        def handing_out(*args, **kwargs):
+            if len(passes) == 7:
+                client.wait_for_workers(3, timeout=60)
+                client.retire_workers([first])
+            return hand_out(*args, **kwargs)
+
+        monkeypatch.setattr(client, "map", handing_out)
+        X, groups = as_dask(*people)
+        found = model().fit(X, sensitive_features=groups)
+        assert len(passes) > 8
+        assert first not in client.scheduler_info()["workers"]
+        assert_same(found, expected)
+
+
+@pytest.mark.parametrize("is_persisted", [True, False])
+@pytest.mark.parametrize("small", [0, 1 << 20])
+def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, monkeypatch, is_persisted, small):
+    monkeypatch.setattr(_dask, "_SMALL", small)
+    X, groups = people
+    blocks = [(X[i : i + 150], groups[i : i + 150]) for i in range(0, len(X), 150)]
+    lazy = da.from_array(X, chunks=(150, -1)), da.from_array(groups, chunks=150)
+    lazy = tuple(one.persist() for one in lazy) if is_persisted else lazy
+    passes = on_pass(client, 0, None, monkeypatch)
+    found = model(max_iter=5).fit(lazy[0], sensitive_features=lazy[1])
+    assert set(passes) == {2}  # a task per worker and pass, for 80 partitions
+    assert found.labels_.chunks == (lazy[0].chunks[0],)
+    assert_same(found, model(max_iter=5).fit(ArrayBlocks(blocks)))
+
+
+def test_bundles_keep_to_a_part_of_the_workers_memory():
+    assert _dask._cut(range(6), [4, 4, 4, 9, 1, 1], 6, 8.0) == [[0, 1], [2], [3], [4, 5]]
+    assert _dask._cut(range(5), [1] * 5, 2, np.inf) == [[0, 1], [2, 3], [4]]
+    assert _dask._shared_out(10, {"a": 1, "b": 4}) == {"a": [0, 1], "b": [2, 3, 4, 5, 6, 7, 8, 9]}
+
+
 @pytest.mark.slow
 def test_all_workers_killed_during_a_fit_change_nothing(people, expected, monkeypatch):
     with (
@@ -299,11 +343,12 @@ def test_a_partition_answers_with_a_few_kilobytes(people, client, monkeypatch):
 
     def gathering(futures):
         found = gather(futures)
-        sizes.extend(len(pickle.dumps(one)) for one in found if type(one).__name__ in ("SoftTables", "HardTables"))
+        tables = [one for part in found if isinstance(part, dict) for one in part.values()]
+        sizes.extend(len(pickle.dumps(one)) for one in tables if type(one).__name__ in ("SoftTables", "HardTables"))
         return found
 
     monkeypatch.setattr(client, "gather", gathering)
     X, groups = as_dask(*people)
     model(max_iter=2).fit(X, sensitive_features=groups)
-    assert len(sizes) >= 5 * 4
+    assert len(sizes) >= 4 * 2  # passes and workers at the least
     assert max(sizes) < 4096

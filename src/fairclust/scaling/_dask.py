@@ -1,15 +1,19 @@
-"""Dask collections as blocks: one task per partition and pass; centres and prices go out, tables of a few kB come back.
+"""Dask collections as blocks: centres and prices go out, tables of a few kB come back.
 
-The partitions stay where they are. Their answers are added in the partitions' order here, so that the result does not
-depend on which worker was first, nor on a worker that was lost and whose partitions were made again elsewhere.
+The partitions stay where they are. Their answers are added along one tree, on the workers as far as neighbours are
+together, the rest here. So the result does not depend on which worker was first or holds what, nor on a worker that was
+lost and whose partitions were made again elsewhere.
 """
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,8 +25,12 @@ from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from .blocks import ArrayBlock, Block, Blocks, HeldRows, ParquetBlocks, Reading
 from .memory import SHARE, free_memory
-from .runners import Job, Result, Runner, Work
+from .runners import Job, Result, Runner, TreeSum, Work
 from .work import BlockCells, KeptCosts, encode, stacked
+
+_BUNDLES_PER_THREAD = 2  # where a worker has several threads, so that none waits long for another
+_BUNDLE_SHARE = 0.25  # of a worker's memory that bundles under way on its threads may take: others may be on disk
+_SMALL = 1 << 20  # bytes: partitions of this size on average are moved to their neighbours, which is soon done
 
 
 def is_dask(X: Any) -> bool:
@@ -189,35 +197,47 @@ def _aligned(name: str, column: Any, n_parts: int, sizes: Sequence[int] | None) 
 class DaskRunner:
     """Runs functions over delayed partitions.
 
-    The partitions are prepared once and kept on the workers (which spill to disk what does not fit).
+    The partitions are prepared once and kept on the workers (which spill to disk what does not fit), those of one
+    worker in a few bundles. A pass is a task per bundle, which adds up what it can: so it costs the scheduler a few
+    tasks, however many partitions there are. Bundles move, or are made again, when workers go.
     """
 
     def __init__(self, parts: Sequence[Any]) -> None:
-        dask = _require_dask()
         self._client = _active_client()
+        self._n_parts = len(parts)
+        self._tables: Sequence[BlockCells] | None = None
         with _LossTold(self._client):
-            self._parts = list(dask.persist(*parts))
+            if self._client is None:
+                held = list(_require_dask().persist(*parts))
+                self._groups = [[i] for i in range(self._n_parts)]
+                self._bundles = self._kept(_bundled, [[part] for part in held], self._groups)
+            else:
+                bundles = _bundles(self._client, parts)
+                self._groups = [numbers for _, numbers in bundles]
+                self._bundles = [bundle for bundle, _ in bundles]
 
     def run(
         self, work: Work[Job, Result], job: Job, *, jobs: Sequence[Job] | None = None,
         tables: Sequence[BlockCells] | None = None,
     ) -> Iterator[Result]:  # fmt: skip
-        """One task per partition; all of them are under way at once."""
-        n_parts = len(self._parts)
-        arguments = (
-            self._parts,
-            [None] * n_parts if tables is None else tables,
-            [job] * n_parts if jobs is None else jobs,
-        )
+        """All partitions are under way at once."""
+        each = [_packed([job if jobs is None else jobs[i] for i in group]) for group in self._groups]
         with _LossTold(self._client):
-            if self._client is None:
-                dask = _require_dask()
-                task = dask.delayed(work, pure=False)
-                yield from dask.compute(*(task(*own) for own in zip(*arguments, strict=True)))
-            else:
-                futures_of = sys.modules["distributed"].futures_of
-                blocks = [futures_of(part)[0] for part in self._parts]
-                yield from self._client.gather(self._client.map(work, blocks, *arguments[1:], pure=False))
+            self._place(tables)
+            found = self._gathered(_answers, self._bundles, each, work=work)
+        answers = [
+            (i, one) for group, own in zip(self._groups, found, strict=True) for i, one in zip(group, own, strict=True)
+        ]
+        yield from (one for _, one in sorted(answers, key=itemgetter(0)))
+
+    def total(self, work: Work[Job, Result], job: Job, tables: Sequence[BlockCells]) -> Any:
+        """Tasks hand on what they could add up; the rest is added here."""
+        found = TreeSum(self._n_parts)
+        with _LossTold(self._client):
+            self._place(tables)
+            for nodes in self._gathered(_added, self._bundles, work=work, job=_packed(job), n_blocks=self._n_parts):
+                found.merge(nodes)
+        return found.value
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """They stay with the partitions."""
@@ -226,16 +246,140 @@ class DaskRunner:
         """A Dask array, its parts kept where the partitions are."""
         dask = _require_dask()
         array = __import__("dask.array", fromlist=["_"])
-        task = dask.delayed(work, pure=False)
-        parts = [
-            array.from_delayed(task(part, table, job), shape=(size,), dtype=np.int32)
-            for part, table, size in zip(self._parts, tables, sizes, strict=True)
-        ]
+        task, sent = dask.delayed(_answer, pure=False), _packed(job)
         with _LossTold(self._client):
+            self._place(tables)
+            at = {i: (b, place) for b, group in enumerate(self._groups) for place, i in enumerate(group)}
+            parts = [
+                array.from_delayed(task(self._bundles[at[i][0]], at[i][1], work, sent), shape=(size,), dtype=np.int32)
+                for i, size in enumerate(sizes)
+            ]
             labels = array.concatenate(parts).persist()
             if self._client is not None:
                 sys.modules["distributed"].wait(labels)
         return labels
+
+    def _place(self, tables: Sequence[BlockCells] | None) -> None:
+        """Tell the partitions their place among the others, once: they keep it."""
+        if tables is None or tables is self._tables:
+            return
+        own = [_packed([tables[i] for i in group]) for group in self._groups]
+        self._bundles, self._tables = self._kept(_placed, self._bundles, own), tables
+
+    def _kept(self, function: Any, *arguments: Sequence[Any]) -> list[Any]:
+        """What the function makes of each argument, where it was made."""
+        if self._client is not None:
+            return list(self._client.map(function, *arguments, pure=False))
+        dask = _require_dask()
+        return list(dask.persist(*map(dask.delayed(function, pure=False), *arguments)))
+
+    def _gathered(self, function: Any, *arguments: Sequence[Any], **options: Any) -> Sequence[Any]:
+        """What the function makes of each argument, here."""
+        if self._client is not None:
+            return list(self._client.gather(self._client.map(function, *arguments, **options, pure=False)))
+        dask = _require_dask()
+        return list(dask.compute(*map(dask.delayed(partial(function, **options), pure=False), *arguments)))
+
+
+def _bundles(client: Any, parts: Sequence[Any]) -> list[tuple[Any, list[int]]]:
+    """Prepare the partitions, those of a worker in bundles that fit into a part of its memory; and their numbers.
+
+    Neighbours go to the same worker, where that costs little: then their answers can be added there. Partitions that
+    are loaded now, and small ones; large ones that are in memory stay where they are.
+    """
+    distributed, workers = sys.modules["distributed"], client.scheduler_info()["workers"]
+    shares = _shared_out(len(parts), {name: worker["nthreads"] for name, worker in workers.items()})
+    if distributed.futures_of(parts) or not shares:
+        held = client.persist(parts)
+    else:
+        loaded = [client.persist([parts[i] for i in own], **_on(name)) for name, own in shares.items()]
+        held = [part for own in loaded for part in own]
+    futures = [distributed.futures_of(part)[0] for part in held]
+    distributed.wait(futures)
+    sizes = client.nbytes([future.key for future in futures], summary=False)
+    if not shares or sum(sizes.values()) > _SMALL * len(parts):
+        holders, shares = client.who_has(futures), {}
+        for i, future in enumerate(futures):
+            known = [one for one in holders.get(future.key, ()) if one in workers]
+            shares.setdefault(min(known, key=lambda one: len(shares.get(one, ())), default=""), []).append(i)
+    bundles = []
+    for name, own in shares.items():
+        worker = workers.get(name, {"nthreads": 1, "memory_limit": 0})
+        n_tasks = worker["nthreads"] * (_BUNDLES_PER_THREAD if worker["nthreads"] > 1 else 1)
+        most = worker["memory_limit"] * _BUNDLE_SHARE / worker["nthreads"] if worker["memory_limit"] else np.inf
+        for group in _cut(own, [sizes.get(futures[i].key, 0) for i in own], -(-len(own) // n_tasks), most):
+            bundle = client.submit(_bundled, [futures[i] for i in group], group, pure=False, **_on(name))
+            bundles.append((bundle, group))
+    return bundles
+
+
+def _on(worker: str) -> dict[str, Any]:
+    """Where a task should run, unless that worker is gone; "": anywhere."""
+    return {"workers": [worker], "allow_other_workers": True} if worker else {}
+
+
+def _shared_out(n_parts: int, threads: Mapping[str, int]) -> dict[str, list[int]]:
+    """Neighbouring partitions for each worker, by its threads."""
+    ends = np.cumsum(list(threads.values())) * n_parts // max(sum(threads.values()), 1)
+    first = [0, *ends.tolist()]
+    shares = {name: list(range(first[i], first[i + 1])) for i, name in enumerate(threads)}
+    return {name: own for name, own in shares.items() if own}
+
+
+def _cut(items: Sequence[int], sizes: Sequence[int], most_items: int, most_bytes: float) -> list[list[int]]:
+    """Items in pieces of at most so many, and of at most so many bytes where they are more than one."""
+    pieces: list[list[int]] = []
+    room = 0.0
+    for item, size in zip(items, sizes, strict=True):
+        if not pieces or len(pieces[-1]) == most_items or size > room:
+            pieces.append([])
+            room = most_bytes
+        pieces[-1].append(item)
+        room -= size
+    return pieces
+
+
+@dataclass
+class _Bundle:
+    """Partitions of one worker: which ones, and what they know of their place among the others."""
+
+    blocks: Sequence[Any]
+    numbers: Sequence[int]
+    tables: Sequence[BlockCells | None]
+
+    def __sizeof__(self) -> int:
+        return sum(map(sys.getsizeof, self.blocks))
+
+
+def _packed(job: Any) -> bytes:
+    """A job as it is sent: once, and so that its arrays are aligned where it arrives."""
+    return pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def _bundled(blocks: Sequence[Any], numbers: Sequence[int]) -> _Bundle:
+    return _Bundle(list(blocks), numbers, [None] * len(blocks))
+
+
+def _placed(bundle: _Bundle, tables: bytes) -> _Bundle:
+    return replace(bundle, tables=pickle.loads(tables))
+
+
+def _answer(bundle: _Bundle, place: int, work: Work[Job, Result], job: bytes) -> Result:
+    """What one partition of a bundle answers."""
+    return work(bundle.blocks[place], bundle.tables[place], pickle.loads(job))
+
+
+def _answers(bundle: _Bundle, jobs: bytes, *, work: Work[Job, Result]) -> list[Result]:
+    """What the partitions answer, to a job each."""
+    return [work(*own) for own in zip(bundle.blocks, bundle.tables, pickle.loads(jobs), strict=True)]
+
+
+def _added(bundle: _Bundle, *, work: Work[Job, Any], job: bytes, n_blocks: int) -> dict[tuple[int, int], Any]:
+    """What the partitions answer, added up as far as neighbours are among them."""
+    found, one = TreeSum(n_blocks), pickle.loads(job)
+    for number, block, table in zip(bundle.numbers, bundle.blocks, bundle.tables, strict=True):
+        found.put(number, work(block, table, one))
+    return found.nodes
 
 
 class _LossTold:

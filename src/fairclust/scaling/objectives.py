@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
-
 import numpy as np
 
 from .._objectives import CodedKMeansObjective, KMeansObjective, Objective, centers
@@ -155,7 +152,7 @@ class StreamedKMedian(Objective):
         if self._own is not None and self._own.are_at(parameters):
             return self._own.value
         every = CandidateJob(labels.job, parameters, np.arange(len(parameters)))
-        return float(np.asarray(reduce(add, sweep.ask(candidate_sums, every))).sum())
+        return float(sweep.ask_total(candidate_sums, every).sum())
 
     def sampled(self, rows: Sample) -> KMedianObjective:
         """K-median on the rows of a sample that the sweep has taken."""
@@ -180,7 +177,7 @@ class StreamedKMedian(Objective):
 
         def sums_at(tried: FloatArray, near: FloatArray) -> FloatArray:
             job = MedianJob(labels.job, tried, near)
-            return np.asarray(reduce(add, sweep.ask(median_tables, job)))
+            return np.asarray(sweep.ask_total(median_tables, job))
 
         return weiszfeld(sums_at, labels.job.costs.centers, sizes)
 
@@ -193,10 +190,8 @@ class StreamedKMedian(Objective):
         lower: FloatArray,
     ) -> Medoids:
         """The best medoid among a few rows near each median; the median stays where a cluster has no row."""
-        first = np.cumsum([0, *(part.n_rows for part in self._data.parts)])
-        parts = list(sweep.ask(near_rows, NearJob(labels.job, medians, _CANDIDATES)))
-        near = reduce(add, (part.moved(int(start)) for part, start in zip(parts, first, strict=False)))
-        sums = np.asarray(reduce(add, sweep.ask(candidate_sums, CandidateJob(labels.job, near.rows, near.clusters))))
+        near = sweep.ask_total(near_rows, NearJob(labels.job, medians, _CANDIDATES))
+        sums = sweep.ask_total(candidate_sums, CandidateJob(labels.job, near.rows, near.clusters))
         self.effort.n_distances += sweep.n_samples * (_CANDIDATES + 1)
         positions = np.full(len(medians), -1)
         place, costs = medians.copy(), values.copy()

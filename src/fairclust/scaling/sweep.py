@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -341,11 +340,10 @@ class StreamedSweep:
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − scaled_price) by group."""
-        self.n_sweeps += 1
         job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price))
         if curvature:
             job = replace(job, steps=curvature_steps(self.data.cell_counts.sum(axis=0)))
-        found = reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables))
+        found = self.ask_total(soft_tables, job)
         return Answer(
             masses=found.masses.T,
             cost=found.cost,
@@ -358,15 +356,19 @@ class StreamedSweep:
         return positions
 
     def ask(self, work: Any, job: Any) -> Any:
-        """One more pass, for what an objective wants to know."""
+        """One more pass, for what an objective wants to know: the answers of all blocks, in order."""
         self.n_sweeps += 1
         return self.data.runner.run(work, job, tables=self.data.tables)
 
+    def ask_total(self, work: Any, job: Any) -> Any:
+        """The same, for answers that are added up."""
+        self.n_sweeps += 1
+        return self.data.runner.total(work, job, self.data.tables)
+
     def soft_sums(self, state: State) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
-        self.n_sweeps += 1
         job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price), with_sums=True)
-        return np.asarray(reduce(add, self.data.runner.run(soft_tables, job, tables=self.data.tables)).sums)
+        return np.asarray(self.ask_total(soft_tables, job).sums)
 
     def assign(self, price: FloatArray, *, split: float = 0.0) -> HardAnswer:
         """Count argmin(a + price) by cell, and sum the rows by label; near-ties are split at a scale."""
@@ -404,8 +406,7 @@ class StreamedSweep:
         raise AssertionError("costs of single rows need them in memory")
 
     def _assign(self, job: HardJob) -> HardAnswer:
-        self.n_sweeps += 1
-        found = reduce(add, self.data.runner.run(hard_tables, job, tables=self.data.tables))
+        found = self.ask_total(hard_tables, job)
         self.labels = RuledLabels(found.digest, job, found.cost, found.masses.sum(axis=0), found.sums)
         gap = found.gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(found.masses.T, found.cost, gap)

@@ -615,10 +615,6 @@ class NearRows:
     positions: IntArray  # rows of the data
     rows: FloatArray
 
-    def moved(self, first: int) -> NearRows:
-        """The same, where so many rows come before."""
-        return replace(self, positions=self.positions + first)
-
     def __add__(self, other: NearRows) -> NearRows:
         clusters, distances, positions, rows = (
             np.concatenate((getattr(self, name), getattr(other, name)))
@@ -639,7 +635,6 @@ def near_rows(block: Block, table: BlockCells, job: NearJob) -> NearRows:
     """Rows of the block, none of weight 0, that are nearest to their cluster's point."""
     nothing = np.empty(0, dtype=np.int64)
     answer = NearRows(job.count, nothing, np.empty(0), nothing, job.points[:0])
-    first = 0
     for rows in _panels(block, table, job.labels.costs):
         labels, _ = rows.assign(job.labels)
         order = rows.layout.order
@@ -649,9 +644,9 @@ def near_rows(block: Block, table: BlockCells, job: NearJob) -> NearRows:
         distances = np.sqrt(np.einsum("ij,ij->i", difference, difference, dtype=np.float64))
         kept = _nearest(labels, distances, order, job.count)
         positions = order[kept].astype(np.int64)
-        found = NearRows(job.count, labels[kept].astype(np.int64), distances[kept], positions, rows.X[positions])
-        answer += found.moved(first)
-        first += len(rows.X)
+        answer += NearRows(
+            job.count, labels[kept].astype(np.int64), distances[kept], positions + rows.first_row, rows.X[positions]
+        )
     return answer
 
 
