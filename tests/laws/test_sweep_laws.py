@@ -263,6 +263,21 @@ def test_costs_that_are_not_kept_give_the_same_bits(each_kernel, dtype, weighted
     assert passing == base
     np.testing.assert_array_equal(labels, found)
     np.testing.assert_array_equal(sums, each_kernel.label_sums(plan, X, labels, sweep.weights, 3, 2))
+    again = np.empty_like(labels)
+    how = (sweep.weights, scaled_price, again, 2)
+    without = each_kernel.assign_rows(plan, 0, X, data.init, *how, with_sums=False)
+    assert not without[2].any()
+    np.testing.assert_array_equal(again, labels)
+    np.testing.assert_array_equal(without[1][0], answer[0])
+
+
+def test_a_plan_keeps_the_order_that_it_was_given(each_kernel):
+    layout = rows_of(2, np.float32, False)[1].layout
+    plan = each_kernel.Plan(*(getattr(layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+    np.testing.assert_array_equal(plan.order, layout.order)
+    kept = plan.order
+    del plan
+    np.testing.assert_array_equal(kept, layout.order)
 
 
 @pytest.mark.skipif(not is_compiled, reason="no compiled kernels")

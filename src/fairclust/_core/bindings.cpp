@@ -83,7 +83,12 @@ NB_MODULE(_kernels, m) {
     nb::class_<Plan>(m, "Plan").def(
         nb::init<In<int32_t, 1>, In<int64_t, 1>, In<int32_t, 1>, In<int64_t, 1>, In<int32_t, 1>>(),
         "order"_a.noconvert(), "start"_a.noconvert(), "size"_a.noconvert(), "chunk"_a.noconvert(),
-        "chunk_cell"_a.noconvert());
+        "chunk_cell"_a.noconvert()).def_prop_ro(
+        "order",
+        [](const Plan& plan) {  // the plan's own, so that nobody needs another one
+            return nb::ndarray<nb::numpy, const int32_t, nb::ndim<1>>(plan.order(), {static_cast<size_t>(plan.n_points())});
+        },
+        nb::rv_policy::reference_internal);
     m.def("_fail_in_chunk", &fail_in_chunk, "chunk"_a, "n_chunks"_a, "n_threads"_a);
     define_rows(m);
     define_tables(m);

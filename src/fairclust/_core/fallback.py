@@ -201,11 +201,17 @@ def assign_rows(
     n_threads: int,
     scale: float = 0.0,
     before: IntArray | None = None,
+    with_sums: bool = True,
 ) -> tuple[float, tuple[FloatArray, float, float], FloatArray]:
-    """Write ``labels`` (OUT); return the cheapest clusters' cost, what :func:`assign` does, and :func:`label_sums`."""
+    """Write ``labels`` (OUT); return the cheapest clusters' cost, what :func:`assign` does, and :func:`label_sums`.
+
+    Without sums, the last are zeros.
+    """
     excess = np.empty((len(plan.start), len(centers), TILE), dtype=np.float32)
     base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)
     answer = assign(plan, excess, weights, price, labels, None, n_threads, scale, before)
+    if not with_sums:
+        return base_cost, answer, np.zeros(centers.shape)
     return base_cost, answer, label_sums(plan, X, labels, weights, len(centers), n_threads)
 
 

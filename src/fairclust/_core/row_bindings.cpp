@@ -266,7 +266,8 @@ static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> ce
 
 template <class T>
 static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights,
-                             In<double, 2> price, Out<int32_t, 1> labels, int n_threads, double scale, Counts before) {
+                             In<double, 2> price, Out<int32_t, 1> labels, int n_threads, double scale, Counts before,
+                             bool with_sums) {
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
     require_shape("labels", labels, {plan.n_points()});
     AssignTables tables(plan, passing.rows.n_clusters, price, scale, before);
@@ -274,6 +275,7 @@ static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> c
     run(plan, n_threads, [&](int64_t c, int worker) {
         passing.of(c, worker, [&](RowArgs<T>& rows, const SweepArgs& costs, int64_t points) {
             tables.count(c, costs, 0, 1, points, labels.data(), nullptr);
+            if (!with_sums) return;
             rows.labels = labels.data();
             row_kernels<T>().label_sums(rows, 0, 1, sums.of(c));
             rows.labels = nullptr;
@@ -437,7 +439,7 @@ template <class T> static void define(nb::module_& m) {
           "before"_a.none().noconvert(), "n_threads"_a);
     m.def("assign_rows", &assign_rows<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "weights"_a.none().noconvert(), "price"_a.noconvert(), "labels"_a.noconvert(), "n_threads"_a,
-          "scale"_a = 0.0, "before"_a.none().noconvert() = nb::none());
+          "scale"_a = 0.0, "before"_a.none().noconvert() = nb::none(), "with_sums"_a = true);
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
     m.def("feature_moments", &feature_moments<T>, "X"_a.noconvert(), "weights"_a.none().noconvert(), "n_threads"_a);
