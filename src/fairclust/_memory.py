@@ -1,9 +1,12 @@
-"""How much memory there is now."""
+"""How much memory there is now, and giving back what is not used."""
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import sys
+from contextlib import suppress
 
 
 def free_memory() -> float:
@@ -35,3 +38,10 @@ def _of_the_process() -> float:
     except (ImportError, OSError, ValueError):
         return math.inf
     return math.inf if limit == resource.RLIM_INFINITY else float(max(limit - mapped, 0))
+
+
+def give_back() -> None:
+    """Return freed memory to the system, where the C library (glibc) keeps it: as much as several arrays of a fit."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)

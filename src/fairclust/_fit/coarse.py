@@ -50,6 +50,7 @@ def _fit_coarse(problem: Problem, ask: Ask, start: Start, settings: Settings) ->
     easier = problem if relaxed is None else replace(problem, objective=relaxed)
     step = sampling_step(problem.sweep, problem.solver, settings)
     if step >= 2 and (relaxed is not None or not ask.is_plain):
+        problem.sweep.forget()
         sample = easier.sampled(step)
         fraction = sample.sample_fraction / problem.sample_fraction
         longer = replace(settings, tol=settings.tol * _COARSE_TOL, runs_ahead=True)

@@ -18,6 +18,7 @@ from .._typing import AnyArray, IntArray
 
 _STRETCH = 8192  # rows: with 20 clusters their costs are 640 KB, meant for a core's second cache
 _ROWS_PER_CELL = 2048  # of a stretch, on average: fewer would leave many tiles half empty
+_PIECE = 1 << 16  # rows that are sorted at once for a sample: it needs no array of all rows
 _MOST_STRETCHES = 1024  # bounds the room that the chunks' partial tables take
 
 
@@ -61,6 +62,11 @@ class Layout:
         """Cell of each point, in visiting order."""
         return np.repeat(self.chunk_cell, self._chunk_sizes)
 
+    def cells_of_rows(self) -> IntArray:
+        """Cell of each point, in the user's order, in as few bytes as possible."""
+        small = np.uint8 if self.n_cells <= 256 else np.uint16 if self.n_cells <= 65536 else np.int32
+        return self.to_user_order(np.repeat(self.chunk_cell.astype(small), self._chunk_sizes))
+
     @cached_property
     def cell_counts(self) -> IntArray:
         """Points of each cell."""
@@ -98,13 +104,17 @@ def every_nth_of_each(codes: IntArray, steps: IntArray, before: IntArray | None 
     rows : ndarray, ascending
     """
     n_cells = len(steps)
-    by_cell = np.argsort(codes.astype(np.uint8 if n_cells <= 256 else np.int64), kind="stable")
-    counts = np.bincount(codes, minlength=n_cells)
-    first = np.cumsum(counts) - counts
-    skipped = np.zeros(n_cells, dtype=np.int64) if before is None else -np.asarray(before) % steps
-    present = np.flatnonzero(counts > skipped)
-    taken = [by_cell[first[j] + skipped[j] : first[j] + counts[j] : steps[j]] for j in present]
-    return np.sort(np.concatenate(taken)) if taken else np.empty(0, dtype=np.int64)
+    before = np.zeros(n_cells, dtype=np.int64) if before is None else np.asarray(before)
+    found = [np.empty(0, dtype=np.int64)]
+    for start in range(0, len(codes), _PIECE):
+        piece = codes[start : start + _PIECE].astype(np.uint8 if n_cells <= 256 else np.int64)
+        by_cell, counts = np.argsort(piece, kind="stable"), np.bincount(piece, minlength=n_cells)
+        first, skipped = np.cumsum(counts) - counts, -before % steps
+        present = np.flatnonzero(counts > skipped)
+        taken = [by_cell[first[j] + skipped[j] : first[j] + counts[j] : steps[j]] for j in present]
+        found += [np.sort(np.concatenate(taken)) + start] if taken else []
+        before = before + counts
+    return np.concatenate(found)
 
 
 def build_layout(codes: IntArray, n_cells: int) -> Layout:

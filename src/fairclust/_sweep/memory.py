@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .._algebra import laplacian
 from .._core import kernels
 from .._core.tiles import TILE
+from .._memory import give_back
 from .._typing import FloatArray, IntArray
 from .layout import Layout, build_layout, every_nth_of_each
 from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
+
+_MANY_COSTS = 1 << 22  # point costs: for fewer, it does not matter what the C library keeps
 
 
 class InMemorySweep:
@@ -44,8 +49,8 @@ class InMemorySweep:
     can_move_points = True
 
     def __init__(self, layout: Layout, n_clusters: int, weights: FloatArray | None = None, n_threads: int = 1) -> None:
-        self.layout = layout
         self.plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+        self.layout = replace(layout, order=self.plan.order)  # one of them is enough
         self.n_clusters = n_clusters
         self.n_cells = layout.n_cells
         self.weights = weights
@@ -53,11 +58,25 @@ class InMemorySweep:
         self.n_threads = n_threads
         self.n_samples = layout.n_samples
         self.total = float(layout.n_samples if weights is None else weights.sum())
-        self.excess = np.zeros((layout.n_tiles, n_clusters, TILE), dtype=np.float32)
+        self._excess: FloatArray | None = None
         self.base_cost = 0.0
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
+        self._has_handed_out = False
         self.n_sweeps = 0
         self._steps = curvature_steps(layout.cell_counts)
+
+    @property
+    def excess(self) -> FloatArray:
+        """Room for the point costs, which is taken when it is first asked for."""
+        if self._excess is None:
+            if self.n_samples * self.n_clusters >= _MANY_COSTS:
+                give_back()
+            self._excess = np.zeros((self.layout.n_tiles, self.n_clusters, TILE), dtype=np.float32)
+        return self._excess
+
+    def forget(self) -> None:
+        """Give the room back: a sample is fitted next, and then the costs are filled anew."""
+        self._excess = None
 
     @property
     def person(self) -> float:
@@ -72,11 +91,11 @@ class InMemorySweep:
         fair.
         """
         step = coarsened(step, self.n_samples)
-        cells = self.layout.to_user_order(self.layout.cells)
+        cells, counts = self.layout.cells_of_rows(), self.layout.cell_counts
         weights = None if self.weights is None else self.layout.to_user_order(self.weights)
-        steps = sampling_steps(np.bincount(cells, minlength=self.n_cells), self.n_clusters, step)
+        steps = sampling_steps(counts, self.n_clusters, step)
         kept = every_nth_of_each(cells, steps)
-        cell_masses = np.bincount(cells, weights=weights, minlength=self.n_cells)
+        cell_masses = counts if weights is None else np.bincount(cells, weights=weights, minlength=self.n_cells)
         weights = sampled_weights(
             steps, step, cells[kept], None if weights is None else weights[kept], cell_masses, len(cells)
         )
@@ -87,11 +106,16 @@ class InMemorySweep:
     @property
     def cell_masses(self) -> FloatArray:
         """Weight of each cell, as one row (1, n_cells)."""
+        if self.weights is None:
+            return self.layout.cell_counts[None].astype(float)
         return np.bincount(self.layout.cells, weights=self.weights, minlength=self.n_cells)[None].astype(float)
 
     def last_labels(self) -> IntArray:
-        """A copy of the labels."""
-        return self.labels.copy()
+        """The labels, to keep and to change: the next ones are written elsewhere."""
+        if self._has_handed_out:
+            return self.labels.copy()
+        self._has_handed_out = True
+        return self.labels
 
     def rows_of(self, positions: IntArray) -> IntArray:
         """Positions are in visiting order."""
@@ -121,6 +145,8 @@ class InMemorySweep:
         With a scale to ``split`` at, points that are undecided there are split by their soft assignments.
         """
         self.n_sweeps += 1
+        if self._has_handed_out:
+            self.labels, self._has_handed_out = np.empty(self.n_samples, dtype=np.int32), False
         masses, cost, gap = kernels.assign(
             self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads, split
         )
@@ -137,18 +163,26 @@ class InMemorySweep:
 
     def candidates(self, labels: IntArray, move_kinds: IntArray, count: int) -> Candidates:
         """Points whose moves cost least."""
-        parts = []
-        members: dict[tuple[int, int], tuple[IntArray, FloatArray]] = {}
-        for i, (cell, source, destination) in enumerate(move_kinds.tolist()):
-            if (cell, source) not in members:
-                own = np.flatnonzero((labels == source) & (self.layout.cells == cell))
-                members[cell, source] = own, self.cost_rows(own)
-            own, costs = members[cell, source]
-            extra = costs[:, destination].astype(float) - costs[:, source]
+        parts: list[Any] = [None] * len(move_kinds)
+        known, own, tile = None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        for i in np.lexsort((move_kinds[:, 1], move_kinds[:, 0])):  # the points of one cell and cluster at a time
+            cell, source, destination = move_kinds[i].tolist()
+            if (cell, source) != known:
+                known, own = (cell, source), self._members(labels, cell, source)
+                tile = np.searchsorted(self.layout.start, own, side="right") - 1
+            lane = own - self.layout.start[tile]
+            extra = self.excess[tile, destination, lane].astype(float) - self.excess[tile, source, lane]
             first = np.argpartition(extra, count - 1)[:count] if len(extra) > count else np.arange(len(extra))
             mass = np.ones(len(first)) if self.weights is None else self.weights[own[first]]
-            parts.append((np.full(len(first), i), own[first], extra[first], mass))
+            parts[i] = (np.full(len(first), i), own[first], extra[first], mass)
         return Candidates(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _members(self, labels: IntArray, cell: int, cluster: int) -> IntArray:
+        """Points of a cell that are in a cluster."""
+        start, end = self.layout.start, np.append(self.layout.start[1:], self.n_samples)
+        chunks = np.flatnonzero(self.layout.chunk_cell == cell)
+        spans = zip(start[self.layout.chunk[chunks]], end[self.layout.chunk[chunks + 1] - 1], strict=True)
+        return np.concatenate([np.flatnonzero(labels[a:b] == cluster) + a for a, b in spans])
 
     def gaps(self, price: FloatArray) -> FloatArray:
         """How much dearer each point's second choice is, times its weight."""

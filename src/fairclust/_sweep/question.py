@@ -14,6 +14,8 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 
+_PIECE = 1 << 16  # labels that are compared at once
+
 
 @dataclass(frozen=True)
 class State:
@@ -179,6 +181,10 @@ class DataSweep(Sweep, Protocol):
         """Rows of the user's data, of points that the sweep knows by these positions."""
         ...
 
+    def forget(self) -> None:
+        """Give back the room that the point costs take: they are filled anew before they are asked for again."""
+        ...
+
     def sampled(self, step: int) -> tuple[DataSweep, Any]:
         """A sample with the groups' own shares, of about every step-th point; and its rows.
 
@@ -189,4 +195,7 @@ class DataSweep(Sweep, Protocol):
 
 def same_labels(one: Any, other: Any) -> bool:
     """Whether two labellings of the same points are the same."""
-    return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
+    if not isinstance(one, np.ndarray):
+        return bool(one == other)
+    starts = range(0, len(one), _PIECE)  # a difference is found early, and no array of all points is made
+    return len(one) == len(other) and all(np.array_equal(one[i : i + _PIECE], other[i : i + _PIECE]) for i in starts)

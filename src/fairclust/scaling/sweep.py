@@ -331,6 +331,9 @@ class StreamedSweep:
         """What a row weighs on average."""
         return self.total / self.n_samples
 
+    def forget(self) -> None:
+        """Nothing is held."""
+
     def sampled(self, step: int) -> tuple[InMemorySweep, Sample]:
         """Every step-th row of each cell, or fewer where there would be too many; and these rows."""
         sample = self.data.sample(coarsened(step, self.n_samples), self.n_clusters)
