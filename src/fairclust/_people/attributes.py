@@ -353,21 +353,26 @@ def _check_room(n_cells: int, n_columns: int) -> None:
 def distinct_rows(digits: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Combinations of digits that occur, sorted, (n_found, n_digits), and which one each person has."""
     rows = np.zeros((1, 0), dtype=np.int32)
-    place = np.zeros(len(digits[0]), dtype=np.int64)
+    place = np.zeros(len(digits[0]), dtype=np.int32)
     for digit in digits:
         base = int(digit.max(initial=0)) - UNKNOWN + 1
-        key = place * base + (digit - UNKNOWN)
-        if len(rows) * base <= _FEW_KEYS:
-            seen = np.zeros(len(rows) * base, dtype=bool)
+        n_keys = len(rows) * base
+        key = place if n_keys <= np.iinfo(np.int32).max else place.astype(np.int64)
+        key *= base  # in place: there are as many as people
+        key += digit
+        key -= UNKNOWN
+        if n_keys <= _FEW_KEYS:
+            seen = np.zeros(n_keys, dtype=bool)
             seen[key] = True
             found = np.flatnonzero(seen)
-            number = np.zeros(len(seen), dtype=np.int64)
+            number = np.zeros(n_keys, dtype=np.int32)
             number[found] = np.arange(len(found))
             place = number[key]
         else:
-            found, place = np.unique(key, return_inverse=True)
+            found, inverse = np.unique(key, return_inverse=True)
+            place = inverse.astype(np.int32)
         rows = np.column_stack((rows[found // base], (found % base + UNKNOWN).astype(np.int32)))
-    return rows, place.astype(np.int32)
+    return rows, place
 
 
 def missing_values_message(argument: str, name: str, absent: AnyArray) -> str:

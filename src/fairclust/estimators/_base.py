@@ -59,20 +59,22 @@ class FairClusterer(ClusterMixin, Savable, ComparedToPlain, Asking):  # type: ig
             The fitted estimator.
         """
         problem, population, starts = self._problem(X, sensitive_features, sample_weight)
+        attributes, has_groups = population.attributes, population.has_groups
+        del population  # and with it a code per row: the problem has its own
         for name in ("plain_", "moves_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        if not population.has_groups and self.fairness_weight != 0:
+        if not has_groups and self.fairness_weight != 0:
             warnings.warn(_no_groups(self.fairness_weight, y), NoGroupsWarning, stacklevel=2)
-        aim = self._aim(problem, population.attributes)
+        aim = self._aim(problem, attributes)
         with one_blas_thread():
             fit = best_of(problem, starts, self._n_starts(), aim, with_moves=self.moves_clusters)
             fit, self.polished_ = self._polish(problem, aim, fit)
             fit = aim.proved(problem, fit)
-        self._store(problem, population.attributes, fit)
+        self._store(problem, attributes, fit)
         self.fairness_goal_met_ = aim.is_met(problem, fit)
         if aim.is_goal and not self.fairness_goal_met_:
             warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
-        if not population.has_groups:
+        if not has_groups:
             self._forget_fairness()
         return self
 
