@@ -31,6 +31,7 @@ from ..errors import InvalidInputError
 from .blocks import Block
 
 _scratch = threading.local()
+_FEW_ROWS = 1 << 11  # in double precision at a time
 _MOST_PROFILES = 100_000  # a block sends a row of each back; more is no column of groups
 
 
@@ -104,9 +105,8 @@ def describe(block: Block, table: IntArray | None, job: bool) -> Description:
             raise InvalidInputError(f"X has {n_features} features in some rows and {X.shape[1]} in others.")
         n_features = X.shape[1]
         dtype = dtype if X.dtype == np.float32 else np.dtype(np.float64)
-        finite = np.isfinite(X).all(axis=1)
-        if bad is None and not job and not finite.all():
-            bad = n_rows + int(np.argmin(finite))
+        worst = None if job or bad is not None else _first_not_finite(X)
+        bad = bad if worst is None else n_rows + worst
         n_rows += len(X)
         w = np.ones(len(X)) if panel.weights is None else panel.weights
         if (w < 0).any() or not np.isfinite(w).all():
@@ -151,13 +151,29 @@ def stacked(tables: list[Columns]) -> Columns | None:
 
 
 def _moments(X: AnyArray, w: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    total = float(w.sum())
-    if total <= 0:
-        return np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0.0
-    exact = X.astype(np.float64)
-    mean = w @ exact / total
-    with np.errstate(over="ignore", invalid="ignore"):  # whoever asked looks at what came out
-        return mean, w @ (exact - mean) ** 2, total
+    """Mean, weighted squares about it, and weight; a few rows at a time: their copies stay in a core's cache."""
+    found = (np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0.0)
+    for first in range(0, len(X), _FEW_ROWS):
+        own = w[first : first + _FEW_ROWS]
+        total = float(own.sum())
+        if total <= 0:
+            continue
+        exact = np.array(X[first : first + _FEW_ROWS], dtype=np.float64, order="C")
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asked looks at what came out
+            mean = own @ exact / total
+            exact -= mean
+            np.square(exact, out=exact)
+            found = merge_moments(found, (mean, own @ exact, total))
+    return found
+
+
+def _first_not_finite(X: AnyArray) -> int | None:
+    """The first row with NaN or an infinity."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):  # a sum of numbers that is one too: the usual case, and soon done
+            return None
+    finite = np.isfinite(X).all(axis=1)
+    return None if finite.all() else int(np.argmin(finite))
 
 
 def merge_moments(
@@ -360,13 +376,18 @@ class _Rows:
         X = np.ascontiguousarray(self.X)
         return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.scaled_price, 1))
 
-    def assign(self, job: HardJob) -> tuple[IntArray, HardTables]:
-        """Label the rows, in visiting order; count the labels, and sum the rows by label."""
+    def assign(self, job: HardJob, *, with_sums: bool = False) -> tuple[IntArray, HardTables]:
+        """Label the rows, in visiting order; count the labels, and sum the rows by label where that is asked for."""
         labels = np.empty(len(self.X), dtype=np.int32)
         if self.costs.like is not None:
             excess, base = self._fill(_buffer(self._shape)) if self.kept is None else self.kept
             answer = kernels.assign(self.plan, excess, self.weights, job.price, labels, None, 1, job.split, self.before)
-            sums = self._coded_sums(self.costs.like, labels, self.weights, len(self.costs.centers))
+            n_clusters, n_sums = len(self.costs.centers), self.costs.n_sums
+            sums = (
+                self._coded_sums(self.costs.like, labels, self.weights, n_clusters)
+                if with_sums
+                else np.zeros((n_clusters, n_sums))
+            )
         elif self.kept is None:
             base, answer, sums = kernels.assign_rows(
                 self.plan,
@@ -379,6 +400,7 @@ class _Rows:
                 1,
                 job.split,
                 self.before,
+                with_sums,
             )
         else:
             base, answer = (
@@ -387,7 +409,9 @@ class _Rows:
                     self.plan, self.kept[0], self.weights, job.price, labels, None, 1, job.split, self.before
                 ),
             )
-            sums = kernels.label_sums(self.plan, self.X, labels, self.weights, len(self.costs.centers), 1)
+            sums = np.zeros(self.costs.centers.shape)
+            if with_sums:
+                sums = kernels.label_sums(self.plan, self.X, labels, self.weights, len(self.costs.centers), 1)
         masses, cost, gap = answer
         found = HardTables(masses, base + cost, gap, sums, ())
         return labels, self._moved(job, labels, found)
@@ -562,7 +586,7 @@ def hard_tables(block: Block, table: BlockCells, job: HardJob) -> HardTables:
     answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_sums)), ())
     digest = 0
     for rows in _panels(block, table, job.costs):
-        labels, found = rows.assign(job)
+        labels, found = rows.assign(job, with_sums=True)
         digest = zlib.crc32(labels.tobytes(), digest)
         answer += found
     return replace(answer, digest=(digest,))
