@@ -26,6 +26,7 @@ PLUMBING = {
     "StreamedTable",
     "as_blocks",
     "fits_in_memory",
+    "large_array",
     "open_blocks",
     "streamed_starts",
 }

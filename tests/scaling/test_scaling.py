@@ -366,6 +366,51 @@ def test_missing_extras_are_named(small, tmp_path, monkeypatch):
         model().fit(DaskParquet(tmp_path), sensitive_features="kind")
 
 
+@pytest.mark.parametrize("asked", [{}, {"fairness_weight": "auto"}, {"fairness_weight": 0.0}, {"n_init": 3}], ids=str)
+def test_an_array_whose_point_costs_do_not_fit_is_streamed_by_itself(people, monkeypatch, asked):
+    X, groups = people
+    here = model(**asked, polish=False).fit(X, sensitive_features=groups)  # single rows are moved in memory only
+    monkeypatch.setattr(memory, "free_memory", lambda: 4.0 * len(X) * 6)  # the costs alone, without labels
+    found = model(**asked).fit(X, sensitive_features=groups)
+    by_hand = model(**asked).fit(MemmapBlocks(X), sensitive_features=groups)
+    np.testing.assert_array_equal(found.labels_, by_hand.labels_)
+    assert found.energy_ == by_hand.energy_ == pytest.approx(here.energy_, rel=1e-6)
+    assert found.predict(X[:9], sensitive_features=groups[:9]).tolist() == found.labels_[:9].tolist()
+
+
+def test_what_needs_rows_in_memory_keeps_an_array_there(small, monkeypatch):
+    X, groups = small
+    expected = model(fairness_weight="auto", max_fairness_error=0).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000.0)
+    found = model(fairness_weight="auto", max_fairness_error=0).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    soft = FairKMedian(3, fairness_weight=10.0, metric="manhattan", random_state=0).fit(X, sensitive_features=groups)
+    assert np.isfinite(soft.energy_)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on addresses")
+def test_an_array_is_fitted_below_a_limit_that_its_point_costs_exceed():
+    code = """
+        import resource, warnings
+        import numpy as np
+        from fairclust import FairKMeans
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200_000, 3)).astype(np.float32)
+        groups = rng.integers(2, size=len(X))
+        fit = FairKMeans(300, fairness_weight=0.0, max_iter=2, init=X[:300], n_jobs=1)
+        fit.fit(X[:2000], sensitive_features=groups[:2000])
+        mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        room = 160_000_000
+        assert 4 * len(X) * 300 > room
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + room, mapped + room))
+        print(len(np.unique(fit.fit(X, sensitive_features=groups).labels_)))
+    """
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert found.returncode == 0, found.stderr
+    assert int(found.stdout) == 300
+
+
 def test_a_memory_map_that_does_not_fit_is_streamed_by_itself(small, tmp_path, monkeypatch):
     X, groups = small
     np.save(tmp_path / "x.npy", X)

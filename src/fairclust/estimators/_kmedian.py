@@ -234,13 +234,13 @@ class FairKMedian(PredictingClusterer):
             return GowerObjective(X, center, weights=weights)
         return KMedianObjective(X, self.metric, center, weights=weights)
 
-    def _check_streamed(self) -> None:
-        super()._check_streamed()
+    def _why_not_streamed(self) -> str | None:
         if self.metric != "euclidean" or not self._settings().assignments.are_hard:
-            raise InvalidInputError(
+            return (
                 f"FairKMedian(metric={self.metric!r}, assignments={self.assignments!r}) needs X in memory. "
                 "Block by block, use euclidean distances and hard assignments."
             )
+        return super()._why_not_streamed()
 
     def _streamed_objective(self, data: BlockData) -> Objective:
         return StreamedKMedian(data, self.center)

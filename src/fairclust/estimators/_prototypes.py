@@ -26,7 +26,7 @@ from .._table.features import FeatureOptions
 from .._table.sensitive import apart
 from .._typing import FloatArray
 from ..errors import InvalidInputError
-from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, open_blocks, streamed_starts
+from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, large_array, open_blocks, streamed_starts
 from ._base import FairClusterer
 from ._machine import warn_if_slow
 
@@ -47,20 +47,30 @@ class PrototypeClusterer(FairClusterer):
         """How the columns of a table in blocks are to count; None: blocks hold numbers."""
         return None
 
-    def _check_streamed(self) -> None:
-        """Refuse what cannot be done block by block: exact counts, as single rows would have to be moved."""
+    def _why_not_streamed(self) -> str | None:
+        """What cannot be done block by block: exact counts, as single rows would have to be moved. None: all can."""
         goals = (self.min_balance, self.max_cost_increase, self.bounds)
         if self.fairness_weight == "auto" and self.max_fairness_error == 0 and all(goal is None for goal in goals):
-            raise InvalidInputError(
+            return (
                 "max_fairness_error=0 asks for exact counts, which needs X in memory. Ask for 0.0001, or pass an array."
             )
+        return None
+
+    def _blocks(self, X: Any) -> Blocks | None:
+        """X in blocks, where it is to be streamed. An array is where its point costs do not fit in memory beside it."""
+        blocks: Blocks | None = as_blocks(X, self.n_clusters)
+        if blocks is not None or not isinstance(X, np.ndarray) or X.dtype.kind not in "fiub":
+            return blocks
+        options = self._table_options()
+        is_table = options is not None and options.are_given
+        return None if is_table or self._why_not_streamed() is not None else large_array(X, self.n_clusters)
 
     def _problem(
         self, X: Any, sensitive_features: Any, sample_weight: Any
     ) -> tuple[Problem, Population, list[FloatArray]]:
         """Check everything, then put the parts together: the problem, its groups, and where to start."""
         solver, settings, n_starts = self._checked()
-        blocks = as_blocks(X, self.n_clusters)
+        blocks = self._blocks(X)
         if blocks is not None:
             return self._streamed_problem(blocks, sensitive_features, sample_weight, solver, settings)
         beside = apart(X, sensitive_features)
@@ -125,7 +135,9 @@ class PrototypeClusterer(FairClusterer):
         self, blocks: Blocks, sensitive_features: Any, sample_weight: Any, solver: Solver, settings: Settings
     ) -> tuple[Problem, Population, list[FloatArray]]:
         """The same for data in blocks, which are never in memory as a whole."""
-        self._check_streamed()
+        reason = self._why_not_streamed()
+        if reason is not None:
+            raise InvalidInputError(reason)
         self._sensitive_columns = ()
         threads = checks.resolve_threads(self.n_jobs)
         data = open_blocks(blocks, sensitive_features, sample_weight, threads, self._table_options())

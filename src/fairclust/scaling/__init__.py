@@ -7,7 +7,7 @@ from ._dask import DaskParquet
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
 from .memory import fits_in_memory
 from .objectives import StreamedKMeans, StreamedKMedian, StreamedTable
-from .sources import as_blocks, open_blocks, streamed_starts
+from .sources import as_blocks, large_array, open_blocks, streamed_starts
 from .sweep import BlockData, StreamedSweep
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "StreamedTable",
     "as_blocks",
     "fits_in_memory",
+    "large_array",
     "open_blocks",
     "streamed_starts",
 ]

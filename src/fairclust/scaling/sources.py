@@ -13,11 +13,11 @@ from .._sweep.seeding import Init, sampled_rows, starting_centers
 from .._table.coded import unpacked
 from .._table.features import FeatureOptions
 from .._table.summaries import learn_from
-from .._typing import FloatArray
+from .._typing import AnyArray, FloatArray
 from ..errors import InvalidInputError
 from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks, Reading
-from .memory import fits_in_memory
+from .memory import fits_in_memory, has_room_for_costs
 from .sweep import BlockData, StreamedSweep, describe_blocks
 from .work import summaries
 
@@ -37,6 +37,12 @@ def as_blocks(X: Any, n_clusters: int = 1) -> Any:
     n_samples, n_features = X.shape
     fits = fits_in_memory(n_samples, n_features, itemsize=X.dtype.itemsize, n_clusters=n_clusters)
     return None if fits else MemmapBlocks(X)
+
+
+def large_array(X: AnyArray, n_clusters: int) -> Blocks | None:
+    """An array in memory as blocks, where there is no room for its point costs beside it; None: there is."""
+    is_matrix = X.ndim == 2 and isinstance(n_clusters, int | np.integer) and n_clusters >= 1
+    return None if not is_matrix or has_room_for_costs(len(X), int(n_clusters)) else MemmapBlocks(X)
 
 
 def open_blocks(
