@@ -254,9 +254,13 @@ def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, m
     assert_same(found, model(max_iter=5).fit(ArrayBlocks(blocks)))
 
 
-def test_bundles_keep_to_a_part_of_the_workers_memory():
+def test_bundles_keep_to_a_part_of_the_workers_memory_and_to_their_share():
     assert _dask._cut(range(6), [4, 4, 4, 9, 1, 1], 6, 8.0) == [[0, 1], [2], [3], [4, 5]]
     assert _dask._cut(range(5), [1] * 5, 2, np.inf) == [[0, 1], [2, 3], [4]]
+    equal = {"a": [0, 1], "b": [2, 3]}
+    assert _dask._near_holders([("a",), ("b",), ("a",), ("a", "b")], equal) == {"a": [0, 2], "b": [1, 3]}
+    assert _dask._near_holders([("a",), ("a",), ("a",), ("gone",)], equal) == {"a": [0, 1], "b": [2, 3]}
+    assert _dask._near_holders([()], {}) == {"": [0]}
     assert _dask._shared_out(10, {"a": 1, "b": 4}) == {"a": [0, 1], "b": [2, 3, 4, 5, 6, 7, 8, 9]}
 
 

@@ -285,10 +285,11 @@ def _bundles(client: Any, parts: Sequence[Any]) -> list[tuple[Any, list[int]]]:
     """Prepare the partitions, those of a worker in bundles that fit into a part of its memory; and their numbers.
 
     Neighbours go to the same worker, where that costs little: then their answers can be added there. Partitions that
-    are loaded now, and small ones; large ones that are in memory stay where they are.
+    are loaded now, and small ones; large ones that are in memory stay where they are, but for what is beyond a worker's
+    share.
     """
-    distributed, workers = sys.modules["distributed"], client.scheduler_info()["workers"]
-    shares = _shared_out(len(parts), {name: worker["nthreads"] for name, worker in workers.items()})
+    distributed = sys.modules["distributed"]
+    _, shares = _workers(client, len(parts))
     if distributed.futures_of(parts) or not shares:
         held = client.persist(parts)
     else:
@@ -296,14 +297,13 @@ def _bundles(client: Any, parts: Sequence[Any]) -> list[tuple[Any, list[int]]]:
         held = [part for own in loaded for part in own]
     futures = [distributed.futures_of(part)[0] for part in held]
     distributed.wait(futures)
+    workers, shares = _workers(client, len(parts))  # there may be more by now
     sizes = client.nbytes([future.key for future in futures], summary=False)
-    if not shares or sum(sizes.values()) > _SMALL * len(parts):
-        holders, shares = client.who_has(futures), {}
-        for i, future in enumerate(futures):
-            known = [one for one in holders.get(future.key, ()) if one in workers]
-            shares.setdefault(min(known, key=lambda one: len(shares.get(one, ())), default=""), []).append(i)
+    if sum(sizes.values()) > _SMALL * len(parts):
+        holders = client.who_has(futures)
+        shares = _near_holders([holders.get(future.key, ()) for future in futures], shares)
     bundles = []
-    for name, own in shares.items():
+    for name, own in (shares or {"": list(range(len(parts)))}).items():
         worker = workers.get(name, {"nthreads": 1, "memory_limit": 0})
         n_tasks = worker["nthreads"] * (_BUNDLES_PER_THREAD if worker["nthreads"] > 1 else 1)
         most = worker["memory_limit"] * _BUNDLE_SHARE / worker["nthreads"] if worker["memory_limit"] else np.inf
@@ -313,9 +313,36 @@ def _bundles(client: Any, parts: Sequence[Any]) -> list[tuple[Any, list[int]]]:
     return bundles
 
 
+def _near_holders(holders: Sequence[Sequence[str]], shares: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """Partitions for each worker, no more than its share: those that it holds, and what others hold beyond theirs."""
+    room = {name: len(own) for name, own in shares.items()}
+    found: dict[str, list[int]] = {name: [] for name in shares}
+    beyond = []
+    for i, names in enumerate(holders):
+        name = max((one for one in names if room.get(one)), key=lambda one: room[one], default=None)
+        if name is None:
+            beyond.append(i)
+        else:
+            found[name].append(i)
+            room[name] -= 1
+    for i in beyond:
+        name = max(room, key=lambda one: room[one], default="")
+        found.setdefault(name, []).append(i)
+        room[name] = room.get(name, 0) - 1
+    return {name: sorted(own) for name, own in found.items() if own}
+
+
 def _on(worker: str) -> dict[str, Any]:
     """Where a task should run, unless that worker is gone; "": anywhere."""
     return {"workers": [worker], "allow_other_workers": True} if worker else {}
+
+
+def _workers(client: Any, n_parts: int) -> tuple[dict[str, Any], dict[str, list[int]]]:
+    """The workers that there are now, and neighbouring partitions for each."""
+    workers = client.scheduler_info()["workers"]
+    return workers, _shared_out(
+        n_parts, {name: worker["nthreads"] for name, worker in workers.items()}
+    ) if workers else {}
 
 
 def _shared_out(n_parts: int, threads: Mapping[str, int]) -> dict[str, list[int]]:
