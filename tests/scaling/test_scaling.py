@@ -395,12 +395,12 @@ def test_an_array_is_fitted_below_a_limit_that_its_point_costs_exceed():
         import numpy as np
         from fairclust import FairKMeans
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(200_000, 3)).astype(np.float32)
+        X = rng.normal(size=(400_000, 3)).astype(np.float32)
         groups = rng.integers(2, size=len(X))
         fit = FairKMeans(300, fairness_weight=0.0, max_iter=2, init=X[:300], n_jobs=1)
         fit.fit(X[:2000], sensitive_features=groups[:2000])
         mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        room = 160_000_000
+        room = 420_000_000  # threads reserve addresses too
         assert 4 * len(X) * 300 > room
         resource.setrlimit(resource.RLIMIT_AS, (mapped + room, mapped + room))
         print(len(np.unique(fit.fit(X, sensitive_features=groups).labels_)))
