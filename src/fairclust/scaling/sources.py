@@ -39,7 +39,7 @@ def as_blocks(X: Any, n_clusters: int = 1) -> Any:
     return None if fits else MemmapBlocks(X)
 
 
-def large_array(X: AnyArray, n_clusters: int) -> Blocks | None:
+def large_array(X: AnyArray, n_clusters: Any) -> Blocks | None:
     """An array in memory as blocks, where there is no room for its point costs beside it; None: there is."""
     is_matrix = X.ndim == 2 and isinstance(n_clusters, int | np.integer) and n_clusters >= 1
     return None if not is_matrix or has_room_for_costs(len(X), int(n_clusters)) else MemmapBlocks(X)
