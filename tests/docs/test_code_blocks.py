@@ -11,7 +11,6 @@ import functools
 import re
 import shlex
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,11 +24,9 @@ from typer.main import get_command  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
 import fairclust  # noqa: E402
+from docs.test_site import PAGES, ROOT  # noqa: E402
 from fairclust.cli.app import app  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
-GENERATED = {"_build", "auto_gallery", "auto_tutorials", "generated", "results"}
-PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & set(p.parts))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(fairclust [a-z].*?)(?:\s+#.*)?$", re.MULTILINE)
 TAKES_LONG = re.compile(r"^fairclust (reproduce|demo)\b|-k auto")  # they have tests of their own
@@ -109,7 +106,7 @@ def has_python(page):
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
 def test_python_of_the_page_runs(page, desk, monkeypatch):
     drawn = fairclust.datasets.make_census_like
-    monkeypatch.setattr(fairclust.datasets, "make_census_like", lambda n, **options: drawn(min(n, 1000), **options))
+    monkeypatch.setattr(fairclust.datasets, "make_census_like", lambda n, **options: drawn(min(n, 500), **options))
     text = page.read_text(encoding="utf-8")
     namespace = names()
     for language, code in BLOCK.findall(text):

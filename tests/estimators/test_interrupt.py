@@ -12,8 +12,10 @@ import pytest
 
 # A thousand starts over 200,000 points: without the interrupt this goes on for many minutes.
 SCRIPT = """
+import signal
 import numpy as np
 from fairclust import FairKMeans
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs the tests in the background ignores it
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200_000, 4))
 groups = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
