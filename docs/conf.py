@@ -55,7 +55,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_tutorials", "auto_gallery"],
     "filename_pattern": r"/\d\d_|/plot_",
     "ignore_pattern": r"__init__\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "ordered.TeachingOrder",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,

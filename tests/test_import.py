@@ -22,7 +22,7 @@ def test_importing_loads_nothing_that_is_optional_and_little_beyond_scikit_learn
 import json, sys
 import sklearn.cluster, sklearn.datasets, sklearn.metrics, sklearn.neighbors
 before = set(sys.modules)
-from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path  # importing the package alone loads nothing
+from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path  # the package alone loads nothing
 new = set(sys.modules) - before
 packages = sorted({name.split(".")[0] for name in new})
 print(json.dumps([packages, [name for name in new if name.split(".")[0] not in ("fairclust", "scipy")]]))

@@ -26,11 +26,15 @@ methods = {
 }
 fig, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
 for name, method in methods.items():
-    fitted = method.fit(X) if name == "plain K-means" else method.fit(X, sensitive_features=group)
+    fitted = (
+        method.fit(X) if name == "plain K-means" else method.fit(X, sensitive_features=group)
+    )
     error = metrics.fairness_error(fitted.labels_, group, average="max")
     cost = metrics.kmeans_objective(X, fitted.labels_)
     ax.scatter(max(error, 1e-6), cost, s=60)
-    ax.annotate(f" {name}", (max(error, 1e-6), cost), xytext=(6, 4), textcoords="offset points")
+    ax.annotate(
+        f" {name}", (max(error, 1e-6), cost), xytext=(6, 4), textcoords="offset points"
+    )
 ax.set(
     xscale="log",
     xlabel="worst cluster's fairness error (1e-6 stands for less)",

@@ -22,7 +22,16 @@ fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained"
 for ax, model, title in zip(axes, [plain, fair], ["plain", "fair"], strict=True):
     for name, marker in zip(model.group_names_, "o^", strict=True):
         rows = groups == name
-        ax.scatter(*X[rows].T, c=model.labels_[rows], marker=marker, s=22, cmap="coolwarm", vmin=0, vmax=1, label=name)
+        ax.scatter(
+            *X[rows].T,
+            c=model.labels_[rows],
+            marker=marker,
+            s=22,
+            cmap="coolwarm",
+            vmin=0,
+            vmax=1,
+            label=name,
+        )
     ax.set_title(f"{title}: cost {model.objective_:.0f}, balance {model.balance_:.2f}")
 axes[0].legend(title="group (shape); cluster is colour", loc="upper center")
 plt.show()

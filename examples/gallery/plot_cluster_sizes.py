@@ -16,7 +16,9 @@ data = make_census_like(4_000)
 X, sex = data.data, data.sensitive_features
 
 free = FairKMeans(8, random_state=0).fit(X, sensitive_features=sex)
-sized = FairKMeans(8, min_cluster_size=450, max_cluster_size=550, random_state=0).fit(X, sensitive_features=sex)
+sized = FairKMeans(8, min_cluster_size=450, max_cluster_size=550, random_state=0).fit(
+    X, sensitive_features=sex
+)
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 ax.bar(np.arange(8) - 0.2, np.sort(free.cluster_sizes_), 0.4, label="fair")
@@ -27,4 +29,8 @@ plt.show()
 
 # %%
 # Both meet the fairness goal; sizes cost a little more.
-print(free.fairness_goal_met_, sized.fairness_goal_met_, f"{sized.objective_ / free.objective_ - 1:+.2%}")
+print(
+    free.fairness_goal_met_,
+    sized.fairness_goal_met_,
+    f"{sized.objective_ / free.objective_ - 1:+.2%}",
+)

@@ -23,15 +23,24 @@ goals = {
     "max_cost_increase=0.02": {"max_cost_increase": 0.02},
     "max_fairness_error=0": {"max_fairness_error": 0},
 }
-models = {name: FairKMeans(10, random_state=0, **goal).fit(X, sensitive_features=sex) for name, goal in goals.items()}
+models = {
+    name: FairKMeans(10, random_state=0, **goal).fit(X, sensitive_features=sex)
+    for name, goal in goals.items()
+}
 
 # %%
 # What each came to. The share of women in all the data is the dashed line.
-fig, (shares, costs) = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained", width_ratios=[2, 1])
+fig, (shares, costs) = plt.subplots(
+    1, 2, figsize=(10, 4), sharey=True, layout="constrained", width_ratios=[2, 1]
+)
 for row, model in enumerate(models.values()):
-    shares.scatter(model.proportions_[:, 0], [row] * 10, s=model.cluster_sizes_ / 10, alpha=0.5)
+    shares.scatter(
+        model.proportions_[:, 0], [row] * 10, s=model.cluster_sizes_ / 10, alpha=0.5
+    )
 shares.axvline((sex == "female").mean(), color="black", ls="--")
-shares.set(xlabel="share of women in each cluster", yticks=range(len(models)), yticklabels=models)
+shares.set(
+    xlabel="share of women in each cluster", yticks=range(len(models)), yticklabels=models
+)
 shares.invert_yaxis()
 
 plain = models["plain"].objective_

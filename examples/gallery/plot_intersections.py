@@ -15,12 +15,16 @@ from fairclust.plotting import CompositionDisplay
 rng = np.random.default_rng(3)
 sex = rng.choice(["F", "M"], 1200)
 origin = rng.choice(["A", "B"], 1200)
-together = np.where((sex == "F") == (origin == "A"), 1.5, -1.5)  # position depends on the combination only
+together = np.where(
+    (sex == "F") == (origin == "A"), 1.5, -1.5
+)  # position depends on the combination only
 X = np.column_stack([together + rng.normal(size=1200), rng.normal(size=1200)])
 people = {"sex": sex, "origin": origin}
 
 each = FairKMeans(2, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=people)
-both = FairKMeans(2, max_fairness_error=0.01, intersections=True, random_state=0).fit(X, sensitive_features=people)
+both = FairKMeans(2, max_fairness_error=0.01, intersections=True, random_state=0).fit(
+    X, sensitive_features=people
+)
 
 # %%
 # Balanced attribute by attribute: each error is next to nothing, but not that of the combinations.
@@ -36,7 +40,9 @@ print(f"cost {each.objective_:.0f} and {both.objective_:.0f}")
 # Side by side, the combinations in each cluster.
 fig, axes = plt.subplots(1, 2, figsize=(10, 3), layout="constrained")
 names = np.char.add(np.char.add(sex, " & "), origin)
-for ax, model, title in zip(axes, [each, both], ["each attribute balanced", "combinations balanced"], strict=True):
+for ax, model, title in zip(
+    axes, [each, both], ["each attribute balanced", "combinations balanced"], strict=True
+):
     CompositionDisplay.from_predictions(model.labels_, names, ax=ax)
     ax.set_title(title, pad=30)
 plt.show()

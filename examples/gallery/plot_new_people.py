@@ -14,7 +14,9 @@ from fairclust.datasets import make_census_like
 
 data = make_census_like(12_000)
 X, sex = data.data, data.sensitive_features
-model = FairKMeans(8, max_fairness_error=0.01, random_state=0).fit(X[:8_000], sensitive_features=sex[:8_000])
+model = FairKMeans(8, max_fairness_error=0.01, random_state=0).fit(
+    X[:8_000], sensitive_features=sex[:8_000]
+)
 X_new, sex_new = X[8_000:], sex[8_000:]
 
 labels = {
@@ -22,7 +24,10 @@ labels = {
     "fitted prices\npredict(X, groups)": model.predict(X_new, sex_new),
     "a batch\npredict_batch(X, groups)": model.predict_batch(X_new, sex_new),
 }
-worst = [metrics.fairness_error(found, sex_new, model.target_proportions_, average="max") for found in labels.values()]
+worst = [
+    metrics.fairness_error(found, sex_new, model.target_proportions_, average="max")
+    for found in labels.values()
+]
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 bars = ax.bar(range(3), worst, tick_label=list(labels))

@@ -24,14 +24,18 @@ speaks = pd.DataFrame(
 print(speaks.mean().round(3).to_dict(), "in none:", (~speaks.any(axis=1)).mean().round(3))
 
 plain = FairKMeans(4, fairness_weight=0, random_state=0).fit(X, sensitive_features=speaks)
-fair = FairKMeans(4, max_fairness_error=0.005, random_state=0).fit(X, sensitive_features=speaks)
+fair = FairKMeans(4, max_fairness_error=0.005, random_state=0).fit(
+    X, sensitive_features=speaks
+)
 
 # %%
 # Share of speakers in each cluster, before and after; black lines are the shares in all the data.
 shares = {"plain": plain.proportions_, "fair": fair.proportions_}
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 for ax, (title, table) in zip(axes, shares.items(), strict=True):
-    pd.DataFrame(table, columns=speaks.columns).plot.bar(ax=ax, rot=0, title=title, xlabel="cluster", ylabel="share")
+    pd.DataFrame(table, columns=speaks.columns).plot.bar(
+        ax=ax, rot=0, title=title, xlabel="cluster", ylabel="share"
+    )
     for share in speaks.mean():
         ax.axhline(share, color="black", lw=0.8)
 plt.show()

@@ -19,7 +19,10 @@ from fairclust.plotting import CompositionDisplay
 
 customers = pd.read_csv("../customers.csv")
 prepare = make_column_transformer(
-    (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "income", "visits", "basket", "tenure"]),
+    (
+        make_pipeline(SimpleImputer(), StandardScaler()),
+        ["age", "income", "visits", "basket", "tenure"],
+    ),
     (OneHotEncoder(sparse_output=False), ["channel", "region"]),
 )
 

@@ -30,9 +30,17 @@ print(audit(model.labels_, group))
 # The rural share of each cluster, counted both ways.
 fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for place, (name, counted) in enumerate(
-    {"people": audit(model.labels_, group, sample_weight=weight), "rows": audit(model.labels_, group)}.items()
+    {
+        "people": audit(model.labels_, group, sample_weight=weight),
+        "rows": audit(model.labels_, group),
+    }.items()
 ):
-    ax.bar(np.arange(4) + 0.4 * place - 0.2, counted.proportions[:, 0], 0.4, label=f"counted in {name}")
+    ax.bar(
+        np.arange(4) + 0.4 * place - 0.2,
+        counted.proportions[:, 0],
+        0.4,
+        label=f"counted in {name}",
+    )
 ax.set(xlabel="cluster", ylabel="rural share", xticks=range(4))
 ax.legend()
 plt.show()

@@ -22,7 +22,9 @@ print(f"{(group == 'new').mean():.0%} are new")
 
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always", FairnessGoalMissed)
-    FairKMeans(4, target_proportions={"new": 0.4, "old": 0.6}, random_state=0).fit(X, sensitive_features=group)
+    FairKMeans(4, target_proportions={"new": 0.4, "old": 0.6}, random_state=0).fit(
+        X, sensitive_features=group
+    )
 print(told[0].message)
 
 # %%
@@ -36,7 +38,13 @@ print(audit(model.labels_, group, target_proportions=targets))
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for name, marker in {"new": "^", "old": "o"}.items():
     ax.scatter(
-        *X[group == name].T, c=model.labels_[group == name], cmap="tab10", vmax=9, marker=marker, s=14, label=name
+        *X[group == name].T,
+        c=model.labels_[group == name],
+        cmap="tab10",
+        vmax=9,
+        marker=marker,
+        s=14,
+        label=name,
     )
 ax.legend(title="group (shape); cluster is colour")
 plt.show()

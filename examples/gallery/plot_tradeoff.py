@@ -14,7 +14,9 @@ from fairclust.datasets import make_census_like
 from fairclust.plotting import TradeoffDisplay
 
 data = make_census_like(5_000)
-path = fairness_path(FairKMeans(10, random_state=0), data.data, sensitive_features=data.sensitive_features)
+path = fairness_path(
+    FairKMeans(10, random_state=0), data.data, sensitive_features=data.sensitive_features
+)
 
 TradeoffDisplay.from_path(path, max_fairness_error=0.01)
 plt.show()
@@ -23,9 +25,12 @@ plt.show()
 # The paper's rule: the smallest weight whose worst cluster meets the goal.
 chosen = path.select(max_fairness_error=0.01)
 print(
-    f"λ = {chosen.fairness_weight:.0f}, objective {chosen.objective:.0f}, worst cluster {chosen.max_fairness_error:.4f}"
+    f"λ = {chosen.fairness_weight:.0f}, objective {chosen.objective:.0f}, "
+    f"worst cluster {chosen.max_fairness_error:.4f}"
 )
 
 # %%
 # All points as a table.
-path.to_frame()[["fairness_weight", "objective", "fairness_error", "max_fairness_error", "balance"]].round(4).iloc[::4]
+path.to_frame()[
+    ["fairness_weight", "objective", "fairness_error", "max_fairness_error", "balance"]
+].round(4).iloc[::4]

@@ -24,7 +24,9 @@ customers.head()
 # are put on one scale, so that euros do not outweigh years. The sensitive column is named, and so left out of
 # the features.
 numbers = ["age", "income", "visits", "basket", "tenure"]
-customers[numbers] = (customers[numbers] - customers[numbers].mean()) / customers[numbers].std()
+customers[numbers] = (customers[numbers] - customers[numbers].mean()) / customers[
+    numbers
+].std()
 table = customers.astype({"region": "category", "channel": "category"})
 settings = {"missing_values": "observed", "n_init": 3, "random_state": 0}
 

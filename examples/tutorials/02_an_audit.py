@@ -39,14 +39,22 @@ plt.show()
 # -----------------------
 #
 # Several columns give one report each. Ages are cut into four ranges of about equal size.
-reports = audit(customers["segment"], customers[["sex", "age", "region"]], quantile_bins={"age": 4})
+reports = audit(
+    customers["segment"], customers[["sex", "age", "region"]], quantile_bins={"age": 4}
+)
 for attribute in reports:
     one = reports[attribute]
-    print(f"{attribute}: worst segment {one.max_fairness_error:.3f}, balance {one.balance:.2f}")
+    print(
+        f"{attribute}: worst segment {one.max_fairness_error:.3f}, balance {one.balance:.2f}"
+    )
 
 # %%
 # And their combinations, where a problem may hide that no single column shows.
-print(audit(customers["segment"], customers[["sex", "region"]], intersections=True).max_fairness_error)
+print(
+    audit(
+        customers["segment"], customers[["sex", "region"]], intersections=True
+    ).max_fairness_error
+)
 
 # %%
 # What to hand back
@@ -70,7 +78,10 @@ for name, labels in {
     "fair K-means": fair.labels_,
 }.items():
     worst = metrics.fairness_error(labels, customers["sex"], average="max")
-    print(f"{name:14} K-means objective {metrics.kmeans_objective(features, labels):6.0f}   worst segment {worst:.4f}")
+    print(
+        f"{name:14} K-means objective {metrics.kmeans_objective(features, labels):6.0f}, "
+        f"worst segment {worst:.4f}"
+    )
 
 # %%
 # What the audit does not say

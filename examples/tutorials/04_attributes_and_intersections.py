@@ -43,13 +43,18 @@ for name, model in models.items():
     each = audit(model.labels_, people, quantile_bins=bins)
     both = audit(model.labels_, people[["sex", "region"]], intersections=True)
     errors = {attribute: each[attribute].max_fairness_error for attribute in each}
-    rows[name] = errors | {"sex × region": both.max_fairness_error, "cost": model.objective_ / plain.objective_ - 1}
+    rows[name] = errors | {
+        "sex × region": both.max_fairness_error,
+        "cost": model.objective_ / plain.objective_ - 1,
+    }
 table = pd.DataFrame(rows).T
 table.round(4)
 
 # %%
 # Balancing sex leaves age where it was: a goal speaks of the attributes it names and of no other.
-ax = table.drop(columns="cost").plot.bar(figsize=(9, 4), rot=0, logy=True, ylabel="worst cluster's error")
+ax = table.drop(columns="cost").plot.bar(
+    figsize=(9, 4), rot=0, logy=True, ylabel="worst cluster's error"
+)
 ax.axhline(0.01, color="black", ls="--")
 ax.set_xlabel("what was balanced")
 ax.figure.set_layout_engine("constrained")
@@ -72,6 +77,10 @@ print(len(cells), "combinations, the smallest with", cells.min(), "people for", 
 # ---------------------
 #
 # A goal finds its own weight for each attribute. With a fixed λ you can say that one matters more:
-weighted = FairKMeans(K, fairness_weight=500, attribute_weights={"sex": 3}, quantile_bins=bins, random_state=0)
+weighted = FairKMeans(
+    K, fairness_weight=500, attribute_weights={"sex": 3}, quantile_bins=bins, random_state=0
+)
 weighted.fit(X, sensitive_features=people)
-pd.Series(weighted.fairness_errors_.max(axis=0), weighted.attribute_names_, name="worst cluster").round(4)
+pd.Series(
+    weighted.fairness_errors_.max(axis=0), weighted.attribute_names_, name="worst cluster"
+).round(4)

@@ -11,15 +11,19 @@ import tempfile
 from pathlib import Path
 
 import dask.array as da
+import matplotlib.pyplot as plt
 import polars as pl
 
 from fairclust import FairKMeans, audit
 from fairclust.datasets import make_census_like
+from fairclust.plotting import CompositionDisplay
 from fairclust.scaling import ParquetBlocks
 
 folder = Path(tempfile.mkdtemp())
 data = make_census_like(60_000)
-table = pl.DataFrame(data.data, schema=list(data.feature_names)).with_columns(sex=data.sensitive_features)
+table = pl.DataFrame(data.data, schema=list(data.feature_names)).with_columns(
+    sex=data.sensitive_features
+)
 table.write_parquet(folder / "people.parquet", row_group_size=20_000)
 
 # %%
@@ -28,10 +32,17 @@ table.write_parquet(folder / "people.parquet", row_group_size=20_000)
 #
 # ``sensitive_features`` is then the name of a column. Labels go to a file too, if they are to.
 people = ParquetBlocks(folder / "people.parquet", labels_to=folder / "labels.parquet")
-streamed = FairKMeans(10, max_fairness_error=0.01, random_state=0).fit(people, sensitive_features="sex")
+streamed = FairKMeans(10, max_fairness_error=0.01, random_state=0).fit(
+    people, sensitive_features="sex"
+)
 print(streamed.fairness_goal_met_, round(streamed.objective_, 1))
 labels = pl.read_parquet(folder / "labels.parquet")["cluster"]
 print(audit(labels, table["sex"]))
+
+# %%
+# The labels need no model to be drawn, and nothing but one column of the file.
+CompositionDisplay.from_predictions(labels, table["sex"])
+plt.show()
 
 # %%
 # The same in memory
@@ -54,7 +65,10 @@ X = da.from_array(data.data, chunks=(20_000, -1))
 sex = da.from_array(data.sensitive_features, chunks=20_000)
 spread = FairKMeans(10, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=sex)
 print(type(spread.labels_).__name__, spread.labels_.chunks)
-print("the same blocks give the same labels:", bool((spread.labels_.compute() == labels.to_numpy()).all()))
+print(
+    "the same blocks give the same labels:",
+    bool((spread.labels_.compute() == labels.to_numpy()).all()),
+)
 
 # %%
 # Labelling the rest

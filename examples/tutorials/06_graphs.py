@@ -38,10 +38,16 @@ print(W.shape, W.nnz // 2, "ties")
 #
 # Ncut is the sum over communities of the share of their ties that leaves them: 0 cuts nothing, K cuts
 # everything.
-plain = FairNCut(4, affinity="precomputed", fairness_weight=0, random_state=0).fit(W, sensitive_features=language)
-fair = FairNCut(4, affinity="precomputed", max_fairness_error=0.01, random_state=0).fit(W, sensitive_features=language)
+plain = FairNCut(4, affinity="precomputed", fairness_weight=0, random_state=0).fit(
+    W, sensitive_features=language
+)
+fair = FairNCut(4, affinity="precomputed", max_fairness_error=0.01, random_state=0).fit(
+    W, sensitive_features=language
+)
 for name, model in {"plain": plain, "fair": fair}.items():
-    print(f"{name}: Ncut {model.objective_:.3f}, worst community {model.max_fairness_error_:.4f}")
+    print(
+        f"{name}: Ncut {model.objective_:.3f}, worst community {model.max_fairness_error_:.4f}"
+    )
 print(audit(fair.labels_, language))
 
 # %%
@@ -53,7 +59,16 @@ for ax, model, title in zip(axes, [plain, fair], ["plain", "fair"], strict=True)
     nx.draw_networkx_edges(graph, dict(enumerate(spot)), ax=ax, alpha=0.08)
     for name, marker in zip("AB", "o^", strict=True):
         rows = language == name
-        ax.scatter(*spot[rows].T, c=model.labels_[rows], cmap="tab10", vmin=0, vmax=9, marker=marker, s=24, label=name)
+        ax.scatter(
+            *spot[rows].T,
+            c=model.labels_[rows],
+            cmap="tab10",
+            vmin=0,
+            vmax=9,
+            marker=marker,
+            s=24,
+            label=name,
+        )
     ax.set_title(f"{title}: Ncut {model.objective_:.2f}")
     ax.set_axis_off()
 axes[0].legend(title="language")
@@ -62,7 +77,9 @@ plt.show()
 # %%
 # What mixing costs
 # -----------------
-path = fairness_path(FairNCut(4, affinity="precomputed", random_state=0), W, sensitive_features=language)
+path = fairness_path(
+    FairNCut(4, affinity="precomputed", random_state=0), W, sensitive_features=language
+)
 TradeoffDisplay.from_path(path, max_fairness_error=0.01)
 plt.show()
 
