@@ -33,7 +33,7 @@ for ax, model, title in zip(axes, [plain, fair], ["plain", "fair"], strict=True)
             label=name,
         )
     ax.set_title(f"{title}: cost {model.objective_:.0f}, balance {model.balance_:.2f}")
-axes[0].legend(title="group (shape); cluster is colour", loc="upper center")
+axes[0].legend(title="group (shape); cluster is colour", loc="center")
 plt.show()
 
 # %%

@@ -38,11 +38,12 @@ print(f"cost {each.objective_:.0f} and {both.objective_:.0f}")
 
 # %%
 # Side by side, the combinations in each cluster.
-fig, axes = plt.subplots(1, 2, figsize=(10, 3), layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained")
 names = np.char.add(np.char.add(sex, " & "), origin)
 for ax, model, title in zip(
     axes, [each, both], ["each attribute balanced", "combinations balanced"], strict=True
 ):
     CompositionDisplay.from_predictions(model.labels_, names, ax=ax)
     ax.set_title(title, pad=30)
+axes[0].set_xlabel("")
 plt.show()

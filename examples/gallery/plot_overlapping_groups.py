@@ -34,8 +34,9 @@ shares = {"plain": plain.proportions_, "fair": fair.proportions_}
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 for ax, (title, table) in zip(axes, shares.items(), strict=True):
     pd.DataFrame(table, columns=speaks.columns).plot.bar(
-        ax=ax, rot=0, title=title, xlabel="cluster", ylabel="share"
+        ax=ax, rot=0, title=title, xlabel="cluster", ylabel="share", legend=False
     )
     for share in speaks.mean():
         ax.axhline(share, color="black", lw=0.8)
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 plt.show()

@@ -24,9 +24,8 @@ customers.head()
 # are put on one scale, so that euros do not outweigh years. The sensitive column is named, and so left out of
 # the features.
 numbers = ["age", "income", "visits", "basket", "tenure"]
-customers[numbers] = (customers[numbers] - customers[numbers].mean()) / customers[
-    numbers
-].std()
+centred = customers[numbers] - customers[numbers].mean()
+customers[numbers] = centred / customers[numbers].std()
 table = customers.astype({"region": "category", "channel": "category"})
 settings = {"missing_values": "observed", "n_init": 3, "random_state": 0}
 
@@ -46,9 +45,11 @@ print(audit(fair.labels_, sensitive_features=table["sex"]))
 print(f"met: {fair.fairness_goal_met_}, cost {fair.objective_ / plain.objective_ - 1:+.1%}")
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(10, 3), layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(8, 5.6), layout="constrained")
 CompositionDisplay.from_estimator(plain, ax=axes[0])
 CompositionDisplay.from_estimator(fair, ax=axes[1])
+axes[0].set(ylabel="plain segment", xlabel="")
+axes[1].set(ylabel="fair segment")
 plt.show()
 
 # %%

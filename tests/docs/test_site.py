@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import warnings
@@ -76,6 +77,26 @@ def test_every_link_of_the_page_leads_to_a_file_and_heading(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_picture_of_the_page_is_told_in_words(page):
     assert all(words.strip() for words in PICTURE.findall(prose(page)))
+
+
+def test_every_page_that_teaches_says_when_not_to():
+    lessons = re.search(r":caption: Learn\n\n(.*?)```", (DOCS / "guide.md").read_text(encoding="utf-8"), re.DOTALL)
+    for name in lessons[1].split():
+        assert "hen not to" in (DOCS / f"{name}.md").read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "examples").glob("*/*.py")), ids=lambda page: page.name)
+def test_every_tutorial_and_example_is_short_and_has_a_picture(page):
+    code = page.read_text(encoding="utf-8")
+    assert len(code.splitlines()) < (100 if page.parent.name == "tutorials" else 60)
+    assert "plt.show()" in code
+
+
+def test_the_gallery_shows_every_example_once():
+    names = {page.stem.removeprefix("plot_") for page in (ROOT / "examples" / "gallery").glob("*.py")}
+    order = runpy.run_path(str(DOCS / "_ext" / "ordered.py"))["GALLERY"]
+    assert len(order) >= 12
+    assert sorted(order) == sorted(names)
 
 
 def test_every_entry_of_a_menu_is_a_page():
