@@ -195,7 +195,7 @@ DISTRIBUTIONS = {
 
 def declared():
     """What pyproject.toml asks for: by every user, and by some extra."""
-    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [one for extra in project["optional-dependencies"].values() for one in extra]
     return [{re.match(r"[\w-]+", one)[0] for one in wanted} for wanted in (project["dependencies"], extras)]
 
