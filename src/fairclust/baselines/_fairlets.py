@@ -220,8 +220,8 @@ class _Network:
             ([more], [sink], self.p * self.n_right),
             ([sink], [source], self.q * n),
         ]
-        tail = np.concatenate([part[0] for part in parts])
-        head = np.concatenate([part[1] for part in parts])
+        tail = np.concatenate([part[0] for part in parts]).astype(np.int32)  # all that SciPy 1.13's flow takes
+        head = np.concatenate([part[1] for part in parts]).astype(np.int32)
         room = np.concatenate([np.full(len(part[0]), part[2]) for part in parts]).astype(np.int32)
         graph = sparse.csr_array((room, (tail, head)), shape=(n + 4, n + 4))
         return int(maximum_flow(graph, more, most).flow_value) == self.p * n
