@@ -237,3 +237,24 @@ def test_ends_of_features_are_found_however_rows_are_stored(n_rows, order):
     X[-1, 1] = 1e200
     with pytest.raises(InvalidInputError, match=r"values up to 1e\+200 in feature 1"):
         check_magnitude(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_balance": 0.5, "bounds": 0.2}, r"min_balance=0.5 and bounds=0.2 are both given.*Keep one"),
+        ({"min_balance": 0.5, "max_fairness_error": 0.02}, r"min_balance=0.5 and max_fairness_error=0.02 are both"),
+        ({"fairness_weight": 3.0, "min_balance": 0.5}, r"fairness_weight=3.0 and min_balance=0.5 are both given"),
+        ({"min_balance": 1.5}, r"min_balance=1.5, but a number between 0 and 1"),
+        ({"bounds": 1.0}, r"bounds=1.0, but a number between 0 and 1 or a dict"),
+        ({"bounds": "narrow"}, r"bounds='narrow', but a number between 0 and 1 or a dict"),
+        ({"bounds": {"F": (0.4, 0.6), "X": (0.1, 0.2)}}, r"bounds names 'X', but the groups are 'F', 'M'"),
+        ({"bounds": {"F": (0.6, 0.4)}}, r"bounds\['F'\]=\(0.6, 0.4\), but two shares"),
+        ({"bounds": {"F": 0.4}}, r"bounds\['F'\]=0.4, but two shares"),
+    ],
+    ids=str,
+)
+def test_goals_that_contradict_or_make_no_sense_are_told(options, message):
+    X, groups = np.arange(12.0)[:, None], ["F", "M"] * 6
+    with pytest.raises(InvalidInputError, match=message):
+        FairKMeans(2, random_state=0, **options).fit(X, sensitive_features=groups)

@@ -391,3 +391,25 @@ def test_no_hidden_count_stands_alone_in_its_row_or_column(counts):
 def test_limit_that_is_no_positive_number_is_an_error(limit):
     with pytest.raises(InvalidInputError, match=r"suppress_below=.*, but a number > 0 is needed"):
         audit(LABELS, SEX, suppress_below=limit)
+
+
+def test_several_attributes_are_reported_one_by_one_and_together():
+    people = pd.DataFrame({"sex": list("FMFMFM"), "age": ["old", "old", "young", "young", "old", "young"]})
+    found = audit([0, 0, 0, 1, 1, 1], people)
+    one, other = found["sex"], found["age"]
+    assert list(found) == ["sex", "age"]
+    assert found.fairness_error == pytest.approx(one.fairness_error + other.fairness_error)
+    assert found.max_fairness_error == max(one.max_fairness_error, other.max_fairness_error)
+    assert found.balance == min(one.balance, other.balance)
+    assert found.kmeans_objective is None
+    told = json.loads(json.dumps(found.to_dict()))
+    assert told["attributes"]["age"]["max_fairness_error"] == pytest.approx(other.max_fairness_error)
+    assert told["balance"] == pytest.approx(found.balance)
+    frame = found.to_frame()
+    assert frame.index.names[0] == "attribute"
+    own = one.to_frame()
+    pd.testing.assert_frame_equal(frame.loc["sex"][own.columns], own, check_names=False)
+    for text in (str(found), found._repr_html_()):
+        assert text.count("sex") >= 1
+        assert text.count("age") >= 1
+    assert repr(found).startswith("AuditReports(sex: ")

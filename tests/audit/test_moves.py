@@ -120,3 +120,13 @@ def test_a_comparison_is_of_one_fit_and_no_part_of_the_model_file(tmp_path):
     assert not hasattr(load(tmp_path / "m.fairclust"), "moves_")
     model.fit(data.X, sensitive_features=data.groups)
     assert not hasattr(model, "moves_")
+
+
+def test_moves_as_a_data_frame_have_a_row_per_group_and_count_weights():
+    X = np.array([[0.0], [0.0], [10.0], [10.0], [4.0]])
+    moves = compare([0, 0, 1, 1, 0], [0, 0, 1, 1, 1], X, ["F", "M", "F", "M", "M"], sample_weight=[1, 1, 1, 1, 2])
+    frame = moves.to_frame()
+    assert frame["share_moved"].tolist() == [0.0, pytest.approx(2 / 4), pytest.approx(2 / 6)]
+    assert frame["pays"].tolist() == [group.pays for group in moves.groups]
+    with pytest.raises(InvalidInputError, match="sample_weight has 4 rows"):
+        compare([0, 0, 1, 1, 0], [0, 0, 1, 1, 1], X, sample_weight=[1, 1, 1, 1])

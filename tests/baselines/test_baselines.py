@@ -24,6 +24,7 @@ from fairclust.baselines import (
 )
 from fairclust.baselines import _fairlets as flow
 from fairclust.baselines import _scalable_fairlets as tree
+from fairclust.baselines._centers import plain_centers
 from fairclust.errors import InvalidInputError
 from fairclust.graphs import nearest_neighbors_graph
 
@@ -329,3 +330,14 @@ def test_on_adult_fair_spectral_is_where_others_measured_it():
     model = FairSpectral(10, n_neighbors=19, random_state=0).fit(data.data, sensitive_features=data.sensitive_features)
     assert model.objective_ == pytest.approx(0.464, abs=0.003)
     assert model.fairness_error_ == pytest.approx(0.0615, abs=0.002)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_farthest_first_is_within_twice_the_best_radius(seed):
+    X = np.random.default_rng(seed).normal(size=(12, 2))
+    distances = np.linalg.norm(X[:, None] - X[None], axis=2)
+    best = min(distances[list(rows)].min(axis=0).max() for rows in itertools.combinations(range(12), 3))
+    centers = plain_centers(X, 3, "kcenter", 1, np.random.RandomState(seed))
+    radius = np.linalg.norm(X[:, None] - centers[None], axis=2).min(axis=1).max()
+    assert best <= radius + 1e-12
+    assert radius <= 2 * best

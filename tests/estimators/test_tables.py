@@ -396,3 +396,17 @@ def test_names_and_rows_that_do_not_fit_are_refused():
     with pytest.raises(FairclustError, match=r"the rows of X in another order.*sensitive_features.loc\[X.index\]"):
         FairKMeans(K).fit(frame, sensitive_features=shuffled)
     assert FairKMeans(K, random_state=0).fit(frame, sensitive_features=shuffled.loc[frame.index]).n_iter_ > 0
+
+
+def test_gower_starts_from_random_rows_too():
+    frame, groups = table(200)
+    model = FairKMedian(K, metric="gower", init="random", random_state=0).fit(frame, sensitive_features=groups)
+    assert model.fairness_goal_met_
+    with pytest.raises(InvalidInputError, match="init='grid', but 'k-means\\+\\+', 'random' or a data frame"):
+        FairKMedian(K, metric="gower", init="grid").fit(frame, sensitive_features=groups)
+
+
+def test_a_column_of_objects_that_is_no_number_is_told():
+    X = np.array([["cook", 1.0], ["nurse", 2.0], ["cook", "three"], ["nurse", 4.0]], dtype=object)
+    with pytest.raises(InvalidInputError, match=r"column 'x1' of X holds something that is not a number.*categorical"):
+        FairKMeans(2, categorical_features=[0]).fit(X, sensitive_features=list("FMFM"))

@@ -263,3 +263,20 @@ def test_a_path_of_goals_meets_each_of_them():
     )
     assert (path.max_fairness_errors <= np.array(wanted) + 1e-12).all()
     assert (np.diff(path.objectives) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("softness", [0.05, 1.0])
+def test_the_mix_of_many_groups_keeps_the_balance_and_is_the_slope_of_its_worth(softness):
+    """Above ten groups corners are no longer listed one by one."""
+    cone, step = BalanceCone(np.full(12, 1 / 12), 0.4), 1e-6
+    theta = np.random.default_rng(5).normal(size=(3, 12))
+    found = cone.mixes(theta, softness)
+    np.testing.assert_allclose(found.proportions.sum(axis=1), 1.0)
+    assert (found.proportions.min(axis=1) >= 0.4 * found.proportions.max(axis=1) - 1e-12).all()
+    for j in range(12):
+        there, here = theta.copy(), theta.copy()
+        there[:, j] += step
+        here[:, j] -= step
+        more, less = cone.mixes(there, softness), cone.mixes(here, softness)
+        np.testing.assert_allclose((more.worth - less.worth) / (2 * step), found.proportions[:, j], atol=2e-5)
+        np.testing.assert_allclose((more.proportions - less.proportions) / (2 * step), found.turn[:, :, j], atol=2e-4)

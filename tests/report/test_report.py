@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from fairclust import FairKMeans, audit, fairness_path
+from fairclust import FairKMeans, audit, fairness_path, stability
 from fairclust.errors import InvalidInputError
 from fairclust.report import Page, audit_report, model_report, path_report
 from fairclust.report._page import as_json, short, short_names
@@ -269,3 +269,13 @@ def test_explorer_is_small_and_keeps_labels_out_where_they_are_too_many(monkeypa
     page = path_report(path, X, groups)
     assert "labels" not in embedded(page, "data")
     assert "too many rows to keep the labels" in page.html
+
+
+def test_report_tells_how_sure_each_cluster_is(fitted):
+    model, _, X, groups = fitted
+    found = stability(model, X, sensitive_features=groups, n_runs=2)
+    page = Elements(model_report(model, X, groups, stability=found).html).text
+    assert "How sure it is" in page
+    for k in range(model.n_clusters):
+        assert f"{100 * found.kept_pairs[k]:.0f} %" in page
+        assert f"{100 * found.border_shares[k]:.1f} %" in page

@@ -460,3 +460,23 @@ def test_rows_that_are_not_aligned_give_the_labels_of_those_that_are():
     assert not shifted.flags.aligned
     wanted, found = (FairKMeans(3, random_state=0).fit(ArrayBlocks([(rows, groups)])) for rows in (X, shifted))
     assert (found.labels_ == wanted.labels_).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+def test_an_empty_cluster_starts_again_at_the_farthest_row_also_in_blocks(weighted):
+    rng = np.random.default_rng(0)
+    X = np.concatenate((rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + 8.0)).astype(np.float32)
+    weights = np.ones(len(X))
+    X[17] = [40.0, -40.0]
+    init = np.array([[0.0, 0.0], [8.0, 8.0], [1e4, 1e4]])  # nobody is near the third
+    if weighted:
+        X[18], weights[18] = [90.0, 90.0], 0.0  # farther still, and counts for nothing
+    groups = np.arange(len(X)) % 2
+    parts = np.array_split(np.arange(len(X)), 3)
+    blocks = ArrayBlocks([(X[rows], groups[rows], weights[rows]) for rows in parts])
+    options = {"init": init, "fairness_weight": 0.0, "polish": False, "random_state": 0}
+    streamed = FairKMeans(3, **options).fit(blocks)
+    memory = FairKMeans(3, **options).fit(X, sensitive_features=groups, sample_weight=weights)
+    assert np.bincount(streamed.labels_, weights=weights, minlength=3).min() >= 1
+    assert streamed.labels_[17] == 2
+    assert streamed.objective_ == pytest.approx(memory.objective_, rel=1e-6)
