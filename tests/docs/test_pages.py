@@ -14,30 +14,33 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 from report.test_browser import axe, browser, findings, pytestmark  # noqa: F401 - fixtures and marks
 
 SITE = Path(__file__).resolve().parents[2] / "docs" / "_build" / "html"
-PAGES = [
+QUICK = [
     "index",
+    "auto_tutorials/01_fair_segments",
+    "auto_gallery/index",
+    "tables",
+    "how-it-works",
+    "api/generated/fairclust.FairKMeans",
+]
+OTHERS = [
     "start",
     "which-tool",
     "command-line",
     "auto_tutorials/index",
-    "auto_tutorials/01_fair_segments",
     "auto_tutorials/03_choosing_k_and_the_goal",
     "auto_tutorials/06_graphs",
-    "auto_gallery/index",
     "auto_gallery/plot_goals",
     "guide",
-    "tables",
     "certificates",
     "faq",
     "glossary",
-    "how-it-works",
     "benchmarks",
     "field",
     "api/index",
     "api/cli",
-    "api/generated/fairclust.FairKMeans",
     "api/generated/fairclust.metrics.fairness_error",
 ]
+PAGES = [*QUICK, *(pytest.param(page, marks=pytest.mark.slow) for page in OTHERS)]
 
 
 @pytest.fixture
