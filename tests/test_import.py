@@ -20,7 +20,7 @@ def run(code):
 def test_importing_loads_nothing_that_is_optional_and_little_beyond_scikit_learn():
     code = """
 import json, sys
-import sklearn.cluster, sklearn.datasets, sklearn.metrics, sklearn.neighbors
+import narwhals, sklearn.cluster, sklearn.datasets, sklearn.metrics, sklearn.neighbors  # what is required
 before = set(sys.modules)
 from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path  # the package alone loads nothing
 new = set(sys.modules) - before
