@@ -12,7 +12,8 @@ sweep's curvature over τ) and the slope by −bend·H·Δprice, so Newton's ste
 H and the bend are positive semi-definite, so the step goes downhill on E_τ; it is shortened until E_τ falls enough.
 
 A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
-costs that moved a little, goes on at the last temperature; where that leads nowhere, it starts cold.
+costs that moved a little, goes on at the last temperature; where it would have to go far, or gets nowhere, it starts
+cold.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .trust import ENOUGH, Trust
 _TRUSTED = 3.0  # longest first step that is tried
 _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
 _SHORT_COLD = 0.3  # the same, in a cold start
-_MOST_WARM = 10  # steps of a warm start: a cold one takes about a dozen
+_FAR = 40.0  # temperatures: prices that are so wrong lead anywhere, and a start without them is as short
 _MOST_FAILED = 6  # steps in a row that do not lower the energy: then the model is wrong
 _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
@@ -209,10 +210,10 @@ class Dual:
         short = _SHORT if is_warm else _SHORT_COLD
         scale = state.scale
         at = _look(sweep, state.price, scale, fairness, fairness_weights)
-        if is_warm and at.newton is None:
+        if is_warm and (at.newton is None or abs(at.newton).max() * scale > _FAR):
             return None
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
-        for _ in range(min(self.max_steps, _MOST_WARM) if is_warm else self.max_steps):
+        for _ in range(self.max_steps):
             step = at.step(trust.lengths)
             fall = float((at.look.fall * step).sum())  # that it promises, twice
             lengths = abs(step) * scale
@@ -234,9 +235,6 @@ class Dual:
                 if is_warm:
                     return None
                 break
-        else:
-            if is_warm:
-                return None
         relaxed = at.answer.cost + float(fairness_weights @ fairness.value(at.answer.masses))
         return _Found(State(scale, last * scale), at.answer.masses, at.curvature, relaxed)
 
