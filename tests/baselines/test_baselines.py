@@ -198,10 +198,19 @@ def test_the_assignment_program_is_solved_to_its_optimum(n_groups, monkeypatch):
     best = _whole_program(costs, table, model.lower_bounds_, model.upper_bounds_)
     # The same from a few columns, priced.
     monkeypatch.setattr(_assignment, "_ALL_AT_ONCE", 0)
-    monkeypatch.setattr(_assignment, "_SAMPLE", 40)
     priced = model.fit(data.X, sensitive_features=data.groups).lp_cost_
     assert everything == pytest.approx(best)
     assert priced == pytest.approx(best)
+
+
+def test_the_program_of_groups_that_overlap_is_solved_from_a_few_columns_too(monkeypatch):
+    data = people(n_samples=200, n_clusters=3, seed=2)
+    rng = np.random.default_rng(0)
+    members = np.column_stack((data.X[:, 0] > 0, rng.random(200) < 0.6, rng.random(200) < 0.3))
+    model = FairAssignment(3, bounds=0.1, init=data.init, random_state=0)
+    everything = model.fit(data.X, sensitive_features=members).lp_cost_
+    monkeypatch.setattr(_assignment, "_ALL_AT_ONCE", 0)
+    assert model.fit(data.X, sensitive_features=members).lp_cost_ == pytest.approx(everything)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -15,13 +15,15 @@ from fairclust import FairKMeans, FairKMedian, FairNCut, fairness_path
 from fairclust._goals.balance import BalanceCone
 from fairclust._goals.bounds import BoundsCone
 from fairclust._goals.conditions import Clause, Conditions
-from fairclust._goals.counts import smallest_error
+from fairclust._goals.counts import counts_between, smallest_error
 from fairclust._goals.error import ErrorCone
 from fairclust._goals.exact import ExactCone
+from fairclust._goals.forgiving import ForgivingCone
 from fairclust._goals.overlap import OverlapCone
 from fairclust._goals.repair import repair
 from fairclust._goals.sizes import SizeInterval
 from fairclust._solvers.cone import ConeSolver, lower_bound
+from fairclust.errors import InvalidInputError
 
 U = np.array([0.5, 0.3, 0.15, 0.05])
 CONES = [
@@ -31,9 +33,10 @@ CONES = [
     pytest.param(OverlapCone(np.array([0.5, 0.6, 0.2, 0.9]), 0.02), id="overlap"),
     pytest.param(BoundsCone(U, 0.8 * U, U / 0.8), id="bounds"),
     pytest.param(BalanceCone(U, 0.05), id="balance"),
+    pytest.param(ForgivingCone(U, 0.8 * U, U / 0.8, 1.0), id="forgiving"),
     pytest.param(ExactCone(U), id="exact"),
 ]
-SMOOTH = CONES[:6]
+SMOOTH = CONES[:7]
 
 
 def thetas(seed, scale=1.0):
@@ -87,8 +90,23 @@ def small(seed=0, n_samples=60, n_clusters=3, n_groups=3):
     return costs, codes, np.bincount(codes) / n_samples
 
 
-def least_cost_by_highs(costs, codes, lower, upper):
-    """The linear program over all fractional assignments with shares between bounds."""
+def test_what_is_forgiven_follows_prices_as_told():
+    cone, theta, softness, step = ForgivingCone(U, 0.8 * U, U / 0.8, 0.7), thetas(3), 0.3, 1e-6
+    found = cone.mixes(theta, softness)
+    for j in range(4):
+        there, here = theta.copy(), theta.copy()
+        there[:, j] += step
+        here[:, j] -= step
+        more, less = cone.mixes(there, softness), cone.mixes(here, softness)
+        np.testing.assert_allclose((more.offset - less.offset) / (2 * step), found.offset_slope[:, j], atol=1e-6)
+        slopes = (more.offset_slope - less.offset_slope) / (2 * step)
+        np.testing.assert_allclose(slopes, found.offset_turn[:, :, j], atol=1e-6)
+    np.testing.assert_allclose(cone.mixes(theta, 1e-9).offset, 0.7 * abs(theta).sum(axis=1), atol=1e-7)
+    assert (found.offset <= 0.7 * abs(theta).sum(axis=1)).all()  # softness only ever takes
+
+
+def least_cost_by_highs(costs, codes, lower, upper, forgiven=0.0):
+    """The linear program over all fractional assignments with shares between bounds, up to some people."""
     n_samples, n_clusters = costs.shape
     rows, limits = [], []
     for k in range(n_clusters):
@@ -98,7 +116,7 @@ def least_cost_by_highs(costs, codes, lower, upper):
             everyone = np.zeros((n_samples, n_clusters))
             everyone[:, k] = 1.0
             rows += [(member - upper[j] * everyone).ravel(), (lower[j] * everyone - member).ravel()]
-            limits += [0.0, 0.0]
+            limits += [forgiven, forgiven]
     each = np.kron(np.eye(n_samples), np.ones((1, n_clusters)))
     found = linprog(costs.ravel(), A_ub=np.array(rows), b_ub=limits, A_eq=each, b_eq=np.ones(n_samples))
     return found.fun
@@ -123,6 +141,16 @@ def test_the_bound_is_the_optimum_of_the_linear_program(seed):
     bound = bound_of(costs, codes, Conditions((clause,), np.eye(3)))
     wanted = least_cost_by_highs(costs, codes, lower, upper)
     assert bound == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("forgiven", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_is_the_optimum_where_people_are_forgiven(seed, forgiven):
+    costs, codes, shares = small(seed)
+    lower, upper = 0.9 * shares, shares / 0.9
+    clause = Clause(ForgivingCone(shares, lower, upper, forgiven), 3)
+    bound = bound_of(costs, codes, Conditions((clause,), np.eye(3)))
+    assert bound == pytest.approx(least_cost_by_highs(costs, codes, lower, upper, forgiven), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -197,6 +225,7 @@ GOALS = [
     pytest.param({"max_fairness_error": 0}, id="exact"),
     pytest.param({"min_balance": 0.4}, id="balance"),
     pytest.param({"bounds": 0.2}, id="bounds"),
+    pytest.param({"bounds": 0.01, "round_bounds": True}, id="rounded bounds"),
     pytest.param({"max_cost_increase": 0.1}, id="cost"),
 ]
 
@@ -280,3 +309,81 @@ def test_the_mix_of_many_groups_keeps_the_balance_and_is_the_slope_of_its_worth(
         more, less = cone.mixes(there, softness), cone.mixes(here, softness)
         np.testing.assert_allclose((more.worth - less.worth) / (2 * step), found.proportions[:, j], atol=2e-5)
         np.testing.assert_allclose((more.proportions - less.proportions) / (2 * step), found.turn[:, :, j], atol=2e-4)
+
+
+def rare(seed=0):
+    """Three groups, one of them of 1 %, and a far cluster that is too small for its share of it."""
+    rng = np.random.default_rng(seed)
+    X = np.concatenate((rng.normal(size=(1960, 2)), rng.normal(loc=(60.0, 0.0), size=(40, 2))))
+    return X, rng.permutation(np.repeat(["common", "some", "rare"], [1680, 300, 20]))
+
+
+def test_rounded_bounds_let_a_small_cluster_be():
+    X, groups = rare()
+    options = {"n_clusters": 3, "bounds": 0.05, "random_state": 0}
+    rounded = FairKMeans(round_bounds=True, **options).fit(X, sensitive_features=groups)
+    assert rounded.fairness_goal_met_
+    assert min(np.bincount(rounded.labels_)) < 60
+    for name in np.unique(groups):
+        share = (groups == name).mean()
+        for k in range(3):
+            size, count = (rounded.labels_ == k).sum(), ((rounded.labels_ == k) & (groups == name)).sum()
+            assert np.floor(0.95 * share * size + 1e-9) <= count <= np.ceil(share / 0.95 * size - 1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        strict = FairKMeans(**options).fit(X, sensitive_features=groups)
+    assert not strict.fairness_goal_met_ or strict.objective_ > 2 * rounded.objective_
+
+
+def test_rounded_bounds_of_several_attributes_are_met():
+    data = people(800, n_clusters=4, seed=8)
+    rng = np.random.default_rng(1)
+    groups = {"one": data.groups, "two": rng.choice(["x", "y", "z"], 800, p=[0.9, 0.09, 0.01])}
+    model = FairKMeans(4, bounds=0.02, round_bounds=True, random_state=0).fit(data.X, sensitive_features=groups)
+    assert model.fairness_goal_met_
+    assert -1e-6 <= model.assignment_gap_ < 0.2
+
+
+def test_rounded_bounds_are_bounds_where_people_have_weights():
+    data = people(300, n_clusters=3, seed=3)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, 300)
+    options = {"n_clusters": 3, "bounds": 0.2, "random_state": 0}
+    both = [
+        FairKMeans(round_bounds=is_rounded, **options).fit(
+            data.X, sensitive_features=data.groups, sample_weight=weights
+        )
+        for is_rounded in (True, False)
+    ]
+    np.testing.assert_array_equal(both[0].labels_, both[1].labels_)
+
+
+def test_rounding_is_asked_for_by_true_or_false():
+    data = people(60, n_clusters=2, seed=3)
+    with pytest.raises(InvalidInputError, match="round_bounds='up', but True or False is needed"):
+        FairKMeans(2, bounds=0.2, round_bounds="up").fit(data.X, sensitive_features=data.groups)
+
+
+@pytest.mark.parametrize("is_rounded", [False, True])
+def test_bounds_on_groups_that_overlap_are_met_near_their_bound(is_rounded):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    noise = rng.normal(size=(1000, 2))
+    groups = np.column_stack((X[:, 0] + noise[:, 0] > 0, rng.random(1000) < 0.6, X[:, 1] + noise[:, 1] > 0.3))
+    model = FairKMeans(4, bounds=0.2, round_bounds=is_rounded, random_state=0).fit(X, sensitive_features=groups)
+    assert model.fairness_goal_met_
+    assert -1e-6 <= model.assignment_gap_ < 0.02
+
+
+def test_counts_between_bounds_are_found_where_single_moves_get_stuck():
+    # Of 100 people no whole number is 0.9 to 1.1 times 1.5 %; of 132 it is.
+    shares = np.array([0.985, 0.015])
+    masses = np.array([[99.0, 1.0], [886.0, 14.0]])
+    lower, upper = 0.9 * shares, np.minimum(shares / 0.9, 1.0)
+    counts = counts_between(masses, np.eye(2), lower, upper)
+    np.testing.assert_array_equal(counts.sum(axis=0), masses.sum(axis=0))
+    size = counts.sum(axis=1, keepdims=True)
+    assert (counts >= lower * size - 1e-6).all()
+    assert (counts <= upper * size + 1e-6).all()
+    assert abs(counts - masses).sum() <= 2 * 40
+    # Fewer people than clusters cannot be everywhere.
+    assert counts_between(np.array([[50.0, 1.0], [49.0, 0.0]]), np.eye(2), lower, upper) is None

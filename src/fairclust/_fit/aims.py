@@ -24,6 +24,7 @@ _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
 _FELT = 2.0  # temperatures
 _FEW = 10  # people: clusters as small as that are rare, and are repaired
 _MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
+_COLD_ITERATIONS = 5  # after a fit has settled: what is left is a few people near a tie
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
 
 
@@ -164,6 +165,8 @@ class GoalAim(Aim):
         """Fit; where no clustering can meet the goal, as near to it as one can."""
         ask = self.ask(problem)
         result = problem.fit_ask(ask, start)
+        if problem.is_whole and problem.objective.can_relocate and problem.objective.relaxed() is None:
+            result = _cooled(problem, ask, result)
         return WeightedFit(result, multipliers(ask, result), result.n_sweeps)
 
     def proved(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
@@ -181,10 +184,13 @@ class GoalAim(Aim):
             None if bounds is None else bounds.scaled(problem.sweep.total)
             for bounds in (self.sizes, self._sizes_of_whole(goal, problem))
         )
-        itself = Conditions(goal.clauses(0.0), membership, sizes)
-        inside = Conditions(goal.clauses(_SLACK), membership, sizes)
+        itself, inside = (
+            replace(Conditions(goal.clauses(slack), membership).scaled(problem.sample_fraction), sizes=sizes)
+            for slack in (0.0, _SLACK)
+        )
         filled = inside if sizes_of_whole is None else replace(inside, sizes=sizes_of_whole)
-        return GoalAsk(itself, inside, filled, goal.rounding(membership, problem.sweep))
+        ask = GoalAsk(itself, inside, filled, goal.rounding(membership, problem.sweep))
+        return ask if problem.is_whole else ask.on_sample(1.0)  # the conditions are the sample's already
 
     def _sizes_of_whole(self, goal: Goal, problem: Problem) -> SizeInterval | None:
         """Sizes at which whole people can meet the goal, where that bounds them."""
@@ -201,8 +207,9 @@ class GoalAim(Aim):
         return self.goal if self._obstacle(problem) is None else self.goal.relaxed(problem.cell_masses)
 
     def rank(self, problem: Problem, fit: WeightedFit) -> tuple[float, float]:
-        """Fits that meet the goal first, then the cheapest."""
-        excess = 0.0 if self.is_met(problem, fit) else float(self.goal.ratio(fit.result.masses).max())
+        """Fits that meet the goal first, then the cheapest; on a sample nobody is moved to meet it: the cheapest."""
+        is_fine = not problem.is_whole or self.is_met(problem, fit)
+        excess = 0.0 if is_fine else float(self.goal.ratio(fit.result.masses).max())
         return (excess, fit.result.objective)
 
     def is_met(self, problem: Problem, fit: WeightedFit) -> bool:
@@ -233,6 +240,22 @@ class GoalAim(Aim):
 
     def _obstacle(self, problem: Problem) -> str | None:
         return self.goal.obstacle(problem.cell_masses, self.names)
+
+
+def _cooled(problem: Problem, ask: GoalAsk, result: FitResult) -> FitResult:
+    """A few more iterations at the coldest prices, where a fit settled before it had to cool."""
+    if not ask.solver.can_cool(result.warm):
+        return result
+    cold = replace(result.warm, temperature=ask.solver.coldest * result.warm.gap)
+    n_left = min(_COLD_ITERATIONS, problem.settings.max_iter - result.n_iter)
+    if n_left < 1:
+        return result
+    after = problem.fit_ask(ask, Start(result.parameters, cold), replace(problem.settings, max_iter=n_left))
+    n_sweeps = result.n_sweeps + after.n_sweeps
+    if ask.penalty(after.masses) > 0 or after.energy >= result.energy:
+        return replace(result, n_sweeps=n_sweeps)
+    history = np.append(result.energy_history, after.energy_history[after.energy_history < result.energy])
+    return replace(after, energy_history=history, n_iter=len(history), n_sweeps=n_sweeps)
 
 
 def multipliers(ask: GoalAsk, result: FitResult) -> FloatArray:

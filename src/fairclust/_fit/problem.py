@@ -44,6 +44,11 @@ class Problem(ABC):
     n_people: int | None = None  # of the full data; None: this is it
 
     @property
+    def is_whole(self) -> bool:
+        """Whether these are all points, and no sample of them, whose points weigh more than a person."""
+        return self.n_people is None
+
+    @property
     def cell_masses(self) -> FloatArray:
         """Weight of each cell, as one row (1, n_cells)."""
         return self.sweep.cell_masses

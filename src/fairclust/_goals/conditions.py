@@ -46,13 +46,15 @@ class Priced:
     by_column : ndarray of shape (n_clusters, n_columns)
         What a member of each column pays to enter each cluster.
     offset : float
-        What the dual loses beside the prices: for sizes.
+        What the dual loses beside the prices: for sizes, and for people that are forgiven.
     jacobian : ndarray of shape (n_clusters, n_columns, n_unknowns)
         ∂price/∂θ, cluster by cluster.
     offset_slope : ndarray of shape (n_clusters, n_unknowns)
         ∂offset/∂θ.
     turn : ndarray of shape (n_clusters, n_unknowns, n_unknowns)
-        How mixes turn, per person; for sizes, how the size grows.
+        How mixes turn, per person.
+    offset_turn : ndarray of shape (n_clusters, n_unknowns, n_unknowns)
+        ∂offset_slope/∂θ: of a size, how it grows.
     """
 
     by_column: FloatArray
@@ -60,6 +62,7 @@ class Priced:
     jacobian: FloatArray
     offset_slope: FloatArray
     turn: FloatArray
+    offset_turn: FloatArray
 
 
 @dataclass(frozen=True)
@@ -103,15 +106,11 @@ class Conditions:
 
     def prices(self, theta: FloatArray, softness: float) -> Priced:
         """Prices that no fair mix pays on balance."""
-        if len(self.clauses) == 1 and not self.clauses[0].overlaps and self.sizes is None:
-            found = self.clauses[0].cone.mixes(theta, softness)
-            jacobian = np.eye(theta.shape[1]) - found.proportions[:, None, :]
-            return Priced(theta - found.worth[:, None], 0.0, jacobian, np.zeros_like(theta), found.turn)
         n_clusters, n_columns = len(theta), self.membership.shape[1]
         price = np.empty((n_clusters, n_columns))
         jacobian = np.zeros((n_clusters, n_columns, self.n_unknowns))
         turn = np.zeros((n_clusters, self.n_unknowns, self.n_unknowns))
-        offset, offset_slope = 0.0, np.zeros((n_clusters, self.n_unknowns))
+        offset, offset_slope, offset_turn = 0.0, np.zeros((n_clusters, self.n_unknowns)), np.zeros_like(turn)
         for clause, (columns, unknowns) in zip(self.clauses, self._places, strict=True):
             own = theta[:, unknowns]
             found = clause.cone.mixes(own, softness)
@@ -125,25 +124,29 @@ class Conditions:
                 price[:, columns] = own - found.worth[:, None]
                 jacobian[:, columns, unknowns] = eye - found.proportions[:, None, :]
             turn[:, unknowns, unknowns] = found.turn
+            offset += float(np.sum(found.offset))
+            offset_slope[:, unknowns], offset_turn[:, unknowns, unknowns] = found.offset_slope, found.offset_turn
         if self.sizes is not None:
             rho = theta[:, -1]
             size, worth, growth = self.sizes.at(rho, softness)
             price[:, -1], jacobian[:, -1, -1] = rho, 1.0
-            offset, offset_slope[:, -1], turn[:, -1, -1] = float(worth.sum()), size, growth
-        return Priced(price, offset, jacobian, offset_slope, turn)
+            offset += float(worth.sum())
+            offset_slope[:, -1], offset_turn[:, -1, -1] = size, growth
+        return Priced(price, offset, jacobian, offset_slope, turn, offset_turn)
 
     def bend(self, priced: Priced, table: FloatArray) -> FloatArray:
         """Turning of the mixes, times the people it concerns: (n_clusters, n_unknowns, n_unknowns)."""
-        bend = priced.turn.copy()
+        bend = priced.offset_turn.copy()
         for clause, (columns, unknowns) in zip(self.clauses, self._places, strict=True):
-            bend[:, unknowns, unknowns] *= clause.split(table[:, columns])[1][:, :, None]
+            n_people = clause.split(table[:, columns])[1][:, :, None]
+            bend[:, unknowns, unknowns] += n_people * priced.turn[:, unknowns, unknowns]
         return bend
 
     def centered(self, theta: FloatArray) -> FloatArray:
         """The same prices from a θ whose rows do not drift: a constant added to a row changes nothing."""
         result = theta.copy()
         for clause, (_, unknowns) in zip(self.clauses, self._places, strict=True):
-            if not clause.overlaps:
+            if clause.cone.is_free_of_constants and not clause.overlaps:
                 result[:, unknowns] -= (theta[:, unknowns] * clause.cone.center).sum(axis=1, keepdims=True)
         return result
 
@@ -168,7 +171,9 @@ class Conditions:
 
     def scaled(self, fraction: float) -> Conditions:
         """The same for a sample with so much of the weight."""
-        return self if self.sizes is None else replace(self, sizes=self.sizes.scaled(fraction))
+        clauses = tuple(replace(clause, cone=clause.cone.scaled(fraction)) for clause in self.clauses)
+        sizes = None if self.sizes is None else self.sizes.scaled(fraction)
+        return replace(self, clauses=clauses, sizes=sizes)
 
     def multipliers(self, theta: FloatArray) -> FloatArray:
         """How strongly each clause holds each cluster, (n_clusters, n_clauses): the spread of its prices."""

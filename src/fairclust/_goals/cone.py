@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Self
 
 from .._typing import FloatArray
 
@@ -30,11 +31,16 @@ class Mixes:
         h: what a person of the mix is worth on average, less the softness.
     turn : ndarray of shape (n_clusters, n_groups, n_groups)
         ∂q/∂θ, symmetric and positive semi-definite.
+    offset, offset_slope, offset_turn : ndarrays, one dimension more each, or 0
+        What people that are forgiven are worth, whatever the size, and how that follows θ.
     """
 
     proportions: FloatArray
     worth: FloatArray
     turn: FloatArray
+    offset: FloatArray | float = 0.0
+    offset_slope: FloatArray | float = 0.0
+    offset_turn: FloatArray | float = 0.0
 
 
 class Cone(ABC):
@@ -42,6 +48,9 @@ class Cone(ABC):
 
     rounding_slack: float = 0.0
     """People by which whole counts of a group may be off and still meet the goal."""
+
+    is_free_of_constants: bool = True
+    """Whether a constant added to a row of θ changes no price, as the shares of a mix add up to 1."""
 
     @abstractmethod
     def mixes(self, theta: FloatArray, softness: float) -> Mixes:
@@ -54,6 +63,10 @@ class Cone(ABC):
         ``size`` (n_rows, 1) is what the masses are shares of; ``clusters`` says which cluster each row is (None: row k
         is cluster k).
         """
+
+    def scaled(self, fraction: float) -> Self:
+        """The same for a sample with so much of the weight."""
+        return self
 
     @property
     @abstractmethod

@@ -21,13 +21,15 @@ from .._sweep.question import DataSweep, HardAnswer
 from .._typing import FloatArray, IntArray
 from .conditions import Conditions
 from .cone import ROUNDING
-from .repair import Repaired
+from .repair import Repaired, repair
 
 _SPARE = 16  # candidates per pair of clusters beyond what could be needed
 _MORE = 8  # times as many, where those looked at were too few
 _FIRST_CANDIDATES = 512  # points of a cell that are looked at first, those nearest to a tie
 _PATIENCE = 20.0  # seconds for the integer program
 _GAP = 0.02  # of the fewest moves: near enough
+_MOST_NODES = 50  # of the search for counts between bounds: what is not found soon is not there
+_WITHIN = 1e-7  # people beyond a bound that are rounding
 
 Rounding = Callable[[DataSweep, Conditions, Any, HardAnswer, FloatArray], Repaired]
 """From labels (with their masses and cost, and the prices behind them) to labels that meet a goal on whole people."""
@@ -43,6 +45,50 @@ def exact_rounding(membership: FloatArray) -> Rounding:
         return move_to_counts(sweep, labels, hard, counts, price)
 
     return move
+
+
+def rounding_between(membership: FloatArray, lower: FloatArray, upper: FloatArray) -> Rounding:
+    """Labels with every group's share between its bounds: by single moves; where they get stuck, by a table of counts.
+
+    Few people of a rare group are a share within narrow bounds at some sizes of a cluster only, and single moves lead
+    from one such size to the next through others.
+    """
+
+    def move(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, price: FloatArray) -> Repaired:
+        fixed = repair(sweep, goal, labels, hard, price)
+        if not goal.beyond(fixed.hard.masses).any():
+            return fixed
+        counts = counts_between(fixed.hard.masses, membership, lower, upper)
+        return fixed if counts is None else move_to_counts(sweep, fixed.labels, fixed.hard, counts, price)
+
+    return move
+
+
+def counts_between(
+    masses: FloatArray, membership: FloatArray, lower: FloatArray, upper: FloatArray
+) -> FloatArray | None:
+    """Whole counts by cell with every column's share of its cluster between bounds, few moves from ``masses``.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (n_clusters, n_cells)
+        Counts of some labelling; whole numbers.
+    membership : ndarray of shape (n_cells, n_columns)
+        What each cell is a member of.
+    lower, upper : ndarray of shape (n_columns,)
+        Bounds on shares.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_clusters, n_cells), or None where none were found
+        With the totals of ``masses``; no cluster is empty.
+    """
+    n_cells = masses.shape[1]
+    few, many = (csr_array((membership - share).T) for share in (lower, upper))  # people above a bound, by cell
+    every = csr_array(np.ones((1, n_cells)))
+    return _nearest_counts(
+        masses, [(few, -_WITHIN, np.inf), (many, -np.inf, _WITHIN), (every, 1.0, np.inf)], {"node_limit": _MOST_NODES}
+    )
 
 
 def smallest_error(target: FloatArray, size: float) -> float:
@@ -143,26 +189,34 @@ def _ideal(masses: FloatArray, membership: FloatArray) -> FloatArray:
 
 def _nearest_table(masses: FloatArray, membership: FloatArray) -> FloatArray | None:
     """The table that the fewest moves lead to; None: not found."""
+    ideal, size = _ideal(masses, membership), masses.sum(axis=1, keepdims=True)
+    of_columns = (csr_array(membership.T), np.floor(ideal + ROUNDING), np.ceil(ideal - ROUNDING))
+    of_sizes = (csr_array(np.ones((1, masses.shape[1]))), size, size)
+    return _nearest_counts(masses, [of_columns, of_sizes], {"time_limit": _PATIENCE})
+
+
+def _nearest_counts(
+    masses: FloatArray, rules: list[tuple[csr_array, Any, Any]], effort: dict[str, float]
+) -> FloatArray | None:
+    """The table that the fewest moves lead to; a rule bounds sums over a cluster's cells. None: not found."""
     n_clusters, n_cells = masses.shape
-    ideal = _ideal(masses, membership)
-    lowest, highest = np.floor(ideal + ROUNDING), np.ceil(ideal - ROUNDING)
     # Unknowns: what enters each place of the table, then what leaves it.
-    sign = np.array([[1.0, -1.0]])
-    by_column = kron(sign, kron(csr_array(np.eye(n_clusters)), csr_array(membership.T)))
-    by_cluster = kron(sign, kron(csr_array(np.eye(n_clusters)), csr_array(np.ones((1, n_cells)))))
+    sign, clusters = np.array([[1.0, -1.0]]), csr_array(np.eye(n_clusters))
     by_cell = kron(sign, kron(csr_array(np.ones((1, n_clusters))), csr_array(np.eye(n_cells))))
-    held = (masses @ membership).ravel()
-    constraints = [
-        LinearConstraint(coo_array(by_column).tocsr(), lowest.ravel() - held, highest.ravel() - held),
-        LinearConstraint(coo_array(by_cluster).tocsr(), 0.0, 0.0),
-        LinearConstraint(coo_array(by_cell).tocsr(), 0.0, 0.0),
-    ]
+    constraints = [LinearConstraint(coo_array(by_cell).tocsr(), 0.0, 0.0)]
+    for sums, least, most in rules:
+        held = masses @ sums.T
+        constraints.append(
+            LinearConstraint(
+                coo_array(kron(sign, kron(clusters, sums))).tocsr(), (least - held).ravel(), (most - held).ravel()
+            )
+        )
     found = milp(
         np.ones(2 * masses.size),
         constraints=constraints,
         bounds=Bounds(0.0, np.concatenate((np.full(masses.size, np.inf), masses.ravel()))),
         integrality=np.ones(2 * masses.size),
-        options={"time_limit": _PATIENCE, "mip_rel_gap": _GAP},
+        options={"mip_rel_gap": _GAP, **effort},
     )
     if found.x is None:
         return None

@@ -14,11 +14,12 @@ from .._sweep.question import DataSweep
 from .._typing import AnyArray, FloatArray
 from .balance import BalanceCone
 from .bounds import BoundsCone
-from .conditions import Clause
+from .conditions import Clause, Conditions
 from .cone import ROUNDING, Cone
-from .counts import Rounding, exact_rounding, is_rounded, smallest_error, smallest_size
+from .counts import Rounding, exact_rounding, is_rounded, rounding_between, smallest_error, smallest_size
 from .error import ErrorCone
 from .exact import ExactCone
+from .forgiving import ForgivingCone
 from .overlap import OverlapCone
 from .repair import repair
 
@@ -246,11 +247,16 @@ class MinBalance(Goal):
 
 @dataclass(frozen=True)
 class Bounds(Goal):
-    """Share of each group in every cluster between ``lower`` and ``upper``, the groups of all attributes in a row."""
+    """Share of each group in every cluster between ``lower`` and ``upper``, the groups of all attributes in a row.
+
+    Where ``is_rounded``, whole counts may be the floor of the least that the bounds allow, and the ceiling of the most.
+    A whole number is, if it is less than one person beyond.
+    """
 
     fairness: Representation
     lower: FloatArray
     upper: FloatArray
+    is_rounded: bool = False
 
     def clauses(self, slack: float) -> tuple[Clause, ...]:
         """Shares between bounds."""
@@ -259,7 +265,10 @@ class Bounds(Goal):
             own = slice(first, first + part.target.shape[-1])
             lower, upper = self.lower[own], self.upper[own]
             middle = np.clip(part.target if part.target.ndim == 1 else part.target.mean(axis=0), lower, upper)
-            cone = BoundsCone(part.target, lower + slack * (middle - lower), upper - slack * (upper - middle))
+            lower, upper = lower + slack * (middle - lower), upper - slack * (upper - middle)
+            cone: Cone = BoundsCone(part.target, lower, upper)
+            if self.is_rounded or part.overlaps:  # shares that need not add up to 1 are bounded one by one too
+                cone = ForgivingCone(part.target, lower, upper, 1.0 - ROUNDING if self.is_rounded else 0.0)
             made.append(Clause(cone, part.target.shape[-1], part.overlaps))
             first = own.stop
         return tuple(made)
@@ -272,6 +281,20 @@ class Bounds(Goal):
             lower=np.minimum(self.lower, (1 - _WITHIN_REACH) * shares),
             upper=np.maximum(self.upper, (1 + _WITHIN_REACH) * shares),
         )
+
+    def rounding(self, membership: FloatArray, sweep: DataSweep) -> Rounding:
+        """Single moves, and counts where those do not do."""
+        is_whole = sweep.can_move_points and not sweep.is_weighted
+        if self.is_rounded or not is_whole or membership.shape[1] != len(self.lower):  # with groups that overlap
+            return repair
+        return rounding_between(membership, self.lower, self.upper)
+
+    def is_met(self, masses: FloatArray) -> bool:
+        """Whether every cluster meets the goal; where counts are rounded, on whole people."""
+        if self.is_rounded and _are_whole(masses):
+            itself = Conditions(self.clauses(0.0), self.fairness.attribute_membership)
+            return not itself.beyond(masses).any() and bool((masses.sum(axis=1) > 0).all())
+        return super().is_met(masses)
 
     def ratio(self, masses: FloatArray) -> FloatArray:
         """Largest deviation from the target over the deviation allowed on that side."""

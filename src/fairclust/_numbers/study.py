@@ -452,6 +452,7 @@ def _without_goal(model: Any) -> Any:
         "min_balance": None,
         "max_cost_increase": None,
         "bounds": None,
+        "round_bounds": False,
         "target_proportions": None,
     }
     return model.set_params(**{name: value for name, value in defaults.items() if name in model.get_params()})

@@ -10,6 +10,11 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from .. import _checks as checks
+from .._goals.conditions import Clause, Conditions
+from .._goals.forgiving import ForgivingCone
+from .._solvers.cone import ConeSolver
+from .._sweep.layout import build_layout
+from .._sweep.memory import InMemorySweep
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError
 from . import _lp
@@ -17,8 +22,7 @@ from ._base import Baseline, Memberships, encode_memberships
 from ._centers import OBJECTIVES, best_centers, plain_centers, point_costs, radius
 
 _ALL_AT_ONCE = 8000  # points up to which every column is taken in from the beginning
-_SAMPLE = 8000  # points from which the first prices come
-_NEAR_TIES = 20_000  # points that may choose between centres at first, at most a tenth of all; more if infeasible
+_NEAR_TIES = 0.02  # of the points may choose between centres at first; more if infeasible
 _WHOLE = 1e-6  # closer to a whole number than this is whole
 _PRICED_OUT = 1e-9  # of the largest cost: reduced costs above minus this are zero
 
@@ -133,8 +137,7 @@ class FairAssignment(Baseline):
         centers = self._first_centers(X, objective, n_init, random_state)
         best: _Assigned | None = None
         for n_iter in range(1, n_rounds + 1):
-            last = None if best is None else best.limit_prices
-            found = _assign(X, centers, objective, members, limits, random_state, last)
+            found = _assign(X, centers, objective, members, limits)
             if best is not None and found.value >= best.value:
                 break
             best, self.n_iter_ = found, n_iter
@@ -198,7 +201,6 @@ class _Assigned:
     cost: float
     value: float
     lp_cost: float
-    limit_prices: FloatArray
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,6 @@ class _Fractional:
     clusters: IntArray
     parts: FloatArray
     cost: float
-    limit_prices: FloatArray
 
 
 def _assign(
@@ -219,19 +220,17 @@ def _assign(
     objective: str,
     members: Memberships,
     limits: Limits,
-    random_state: np.random.RandomState,
-    last: FloatArray | None,
 ) -> _Assigned:
     costs = point_costs(X, centers, objective)
     program = _Program(costs, members.table.astype(float), limits)
-    optimum = program.within_radius() if objective == "kcenter" else program.optimum(random_state, last)
+    optimum = program.within_radius() if objective == "kcenter" else program.optimum()
     labels = _round(optimum, costs, members)
     cost = float(costs[np.arange(len(labels)), labels].sum())
     if objective == "kcenter":
         reach = radius(costs, labels)
-        return _Assigned(labels, centers, centers, reach, reach, optimum.cost, optimum.limit_prices)
+        return _Assigned(labels, centers, centers, reach, reach, optimum.cost)
     best = best_centers(X, labels, len(centers), objective)
-    return _Assigned(labels, centers, best.centers, cost, best.value, optimum.cost, optimum.limit_prices)
+    return _Assigned(labels, centers, best.centers, cost, best.value, optimum.cost)
 
 
 class _Program:
@@ -246,18 +245,17 @@ class _Program:
         self.n_groups = table.shape[1]
         self.tolerance = _PRICED_OUT * max(float(costs.max()), np.finfo(float).tiny)
 
-    def optimum(self, random_state: np.random.RandomState, last: FloatArray | None = None) -> _Fractional:
+    def optimum(self) -> _Fractional:
         """Solve over points near a tie, price the others, until no column left out would help.
 
-        Which points are near a tie is guessed by the prices of a sample, or by the last ones of a similar program.
+        Which points are near a tie is told by nearly right prices.
         """
         if self.n_samples <= _ALL_AT_ONCE:
             found = self._solve(np.ones_like(self.costs, dtype=bool))
             assert found is not None, "the same split of every point is feasible"
             return self._as_fractional(*found)
-        paid = self.costs + (self._prices_of_a_sample(random_state) if last is None else self._prices(last))
-        first = min(0.1, _NEAR_TIES / self.n_samples)
-        for share in (first, 3 * first, 9 * first, 1.0):
+        paid = self.costs + self._first_prices()
+        for share in (_NEAR_TIES, 5 * _NEAR_TIES, 25 * _NEAR_TIES, 1.0):
             taken = self._near_ties(paid, share)
             found = self._solve(taken)
             while found is not None:
@@ -332,14 +330,21 @@ class _Program:
         constant = above @ self.limits.upper - below @ self.limits.lower
         return self.table @ (below - above).T + constant
 
-    def _prices_of_a_sample(self, random_state: np.random.RandomState) -> FloatArray:
-        """Prices for all points, from the program over a few; its bounds lie about the sample's shares as theirs do."""
-        rows = random_state.choice(self.n_samples, _SAMPLE, replace=False)
-        shift = self.table[rows].mean(axis=0) / np.maximum(self.table.mean(axis=0), np.finfo(float).tiny)
-        limits = Limits(self.limits.lower * shift, np.maximum(self.limits.upper * shift, self.limits.lower * shift))
-        part = _Program(self.costs[rows], self.table[rows], limits)
-        found = part._solve(np.ones_like(part.costs, dtype=bool))
-        return np.zeros_like(self.costs) if found is None else self._prices(found[-1].limit_prices)
+    def _first_prices(self) -> FloatArray:
+        """Nearly right prices, by Newton's steps on the softened dual; a vertex is for the program to find."""
+        cells, codes = np.unique(self.table, axis=0, return_inverse=True)
+        overlap = not (cells.sum(axis=1) == 1).all()
+        membership = np.column_stack((cells, np.ones(len(cells)))) if overlap else cells
+        layout = build_layout(codes.ravel().astype(np.int32), len(cells))
+        sweep = InMemorySweep(layout, self.n_clusters)
+        sweep.hold(layout.to_visiting_order(self.costs))
+        cone = ForgivingCone(self.table.mean(axis=0), self.limits.lower, self.limits.upper, 0.0)
+        conditions = Conditions((Clause(cone, self.n_groups, overlap),), membership)
+        solver = ConeSolver()
+        prices = solver.solve(sweep, conditions)
+        while solver.can_cool(prices):
+            prices = solver.cool(sweep, conditions, prices)
+        return prices.state.price.T[codes.ravel()]
 
     def _near_ties(self, paid: FloatArray, share: float) -> AnyArray:
         """Columns within a margin of the cheapest, such that this share of the points has a choice."""
@@ -376,7 +381,7 @@ class _Program:
         whole = found.x > 1 - _WHOLE
         labels[points[whole]] = clusters[whole]
         split = (found.x > _WHOLE) & ~whole & (labels[points] < 0)
-        return _Fractional(labels, points[split], clusters[split], found.x[split], cost, found.limit_prices)
+        return _Fractional(labels, points[split], clusters[split], found.x[split], cost)
 
 
 def _nothing(n_limits: int) -> _lp.Optimum:

@@ -191,6 +191,9 @@ def fit(
         list[str] | None,
         typer.Option(help="Another goal: shares between bounds, F=0.4:0.6; 0.2: from 0.8 to 1.25 times the target."),
     ] = None,
+    round_bounds: Annotated[
+        bool, typer.Option("--round-bounds", help="With --bounds: counts may be rounded beyond them, to whole people.")
+    ] = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Another goal: exact proportions, up to the rounding of counts.")
     ] = False,

@@ -58,6 +58,7 @@ class Method:
     min_balance: float | None = None
     max_cost_increase: float | None = None
     bounds: Any = None
+    round_bounds: bool = False
     exact: bool = False
     min_cluster_size: float | None = None
     max_cluster_size: float | None = None
@@ -91,6 +92,7 @@ class Method:
             "min_balance": self.min_balance,
             "max_cost_increase": self.max_cost_increase,
             "bounds": self.bounds,
+            "round_bounds": self.round_bounds,
             "target_proportions": self.target,
             "n_init": "auto" if self.n_init is None else self.n_init,
             "max_iter": self.max_iter,

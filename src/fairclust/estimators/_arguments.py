@@ -30,6 +30,7 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
     min_balance: float | None
     max_cost_increase: float | None
     bounds: Any
+    round_bounds: bool
     polish: bool | str
     target_proportions: Any
     attribute_weights: Any
@@ -63,6 +64,8 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
         checks.check_goals(
             self.fairness_weight, self.max_fairness_error, self.min_balance, self.max_cost_increase, self.bounds
         )
+        if self.round_bounds not in (True, False):
+            raise InvalidInputError(f"round_bounds={self.round_bounds!r}, but True or False is needed.")
         if self.polish not in (True, False, "auto"):
             raise InvalidInputError(f"polish={self.polish!r}, but True, False or 'auto' is needed.")
         return self._solver(), self._settings(), self._n_starts()
@@ -120,8 +123,9 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
         is_goal = self.fairness_weight == "auto" and self.max_cost_increase is None
         if counts is None or not is_goal or population.attributes.is_trivial:
             return
-        if self.min_balance is None and self.bounds is None and self.max_fairness_error == 0:
-            return  # exact counts: the floor of less than one is none
+        is_exact = self.min_balance is None and self.bounds is None and self.max_fairness_error == 0
+        if is_exact or (self.bounds is not None and self.round_bounds):
+            return  # rounded counts: the floor of less than one is none
         found = small_groups(population, counts, int(self.n_clusters))
         if self.bounds is not None:
             names, target = population.attributes.names, population.attributes.target

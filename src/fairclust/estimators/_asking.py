@@ -43,7 +43,7 @@ class Asking(Arguments):
             return MinBalance(problem.fairness, float(self.min_balance))
         if self.bounds is not None:
             lower, upper = checks.check_bounds(self.bounds, attributes.names, attributes.target)
-            return Bounds(problem.fairness, lower, upper)
+            return Bounds(problem.fairness, lower, upper, self.round_bounds and not problem.sweep.is_weighted)
         return MaxFairnessError(problem.fairness, self.max_fairness_error)
 
     def _size_bounds(self, sweep: DataSweep) -> SizeInterval | None:

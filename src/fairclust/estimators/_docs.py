@@ -45,6 +45,10 @@ bounds : float, dict or None, default=None
     Another goal: each group's share in every cluster between a lower and an upper bound. A dict
     {group: (lower, upper)}, or {attribute: {group: (lower, upper)}} with several attributes, or a number δ for
     (1 − δ)·target to target/(1 − δ).
+round_bounds : bool, default=False
+    Whether bounds are kept up to whole people: a count may be the floor of the least that ``bounds`` allow, and the
+    ceiling of the most, as with exact proportions. Small clusters need this where groups are rare: of 159 people no
+    whole number is 0.8 %. With ``sample_weight`` there are no whole people, and bounds are kept as they are.
 """,
     "groups": """
 target_proportions : dict, array-like of shape (n_groups,) or (n_clusters, n_groups) or None, default=None

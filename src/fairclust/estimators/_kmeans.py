@@ -94,6 +94,7 @@ class FairKMeans(TableClusterer):
         min_balance: float | None = None,
         max_cost_increase: float | None = None,
         bounds: Any = None,
+        round_bounds: bool = False,
         target_proportions: Any = None,
         attribute_weights: Any = None,
         intersections: bool = False,

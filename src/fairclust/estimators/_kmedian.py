@@ -140,6 +140,7 @@ class FairKMedian(PredictingClusterer):
         min_balance: float | None = None,
         max_cost_increase: float | None = None,
         bounds: Any = None,
+        round_bounds: bool = False,
         target_proportions: Any = None,
         attribute_weights: Any = None,
         intersections: bool = False,

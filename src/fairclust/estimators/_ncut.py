@@ -152,6 +152,7 @@ class FairNCut(FairClusterer):
         min_balance: float | None = None,
         max_cost_increase: float | None = None,
         bounds: Any = None,
+        round_bounds: bool = False,
         target_proportions: Any = None,
         attribute_weights: Any = None,
         intersections: bool = False,

@@ -154,6 +154,7 @@ def _without_fairness(model: Any) -> dict[str, Any]:
         "min_balance": None,
         "max_cost_increase": None,
         "bounds": None,
+        "round_bounds": False,
         "target_proportions": None,
         "attribute_weights": None,
         "verbose": 0,

@@ -220,6 +220,10 @@ def _prices(Figure: Any, panels: list[Drawn]) -> Any:
             if point["is_met"] or point["is_printed"]:
                 handles.setdefault("printed" if point["is_printed"] else point["method"], drawn)
         ax.set_xscale("log")
+        seconds = [max(point["seconds"], _FASTEST) for point in panel["points"]]
+        # Whole decades, each with a label; labels between them would overlap.
+        ax.set_xlim(10.0 ** np.floor(np.log10(0.8 * min(seconds))), 10.0 ** np.ceil(np.log10(1.25 * max(seconds))))
+        ax.tick_params(axis="x", which="minor", labelbottom=False)
         ax.set_yscale("symlog", linthresh=_NEAR_ZERO)
         ax.axhline(0.0, color="#8C8C8C", linewidth=0.8)
         heights = [point["above"] for point in panel["points"]]

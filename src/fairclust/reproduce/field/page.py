@@ -122,7 +122,8 @@ not count.
 
 def _losses(parts: list[Part]) -> str:
     """Every lost row, the method with most starts first; of each, missed goals, then the largest losses."""
-    names = list(dict.fromkeys(method for part in parts for method in part.ours))
+    shown = {method for part in parts for method in part.ours}
+    names = [method for method in (parts[0].methods if parts else []) if method in shown]
     said = []
     for method in reversed(names):
         lost = [
@@ -161,7 +162,7 @@ def _fairness(result: dict[str, Any], part: Part) -> str:
 
 def _counted(parts: list[Part]) -> str:
     head = ["protocol", "ours", "rows", "rivals run here: losses – ties – wins", "cost / best rival",
-            "printed: losses – ties – wins", "cost / best printed", "goal met to the person"]  # fmt: skip
+            "printed: losses – ties – wins", "cost / best printed", "goal met (to the person)"]  # fmt: skip
     rows = []
     for part in parts:
         for method in part.ours:
@@ -175,15 +176,20 @@ def _counted(parts: list[Part]) -> str:
                     "–" if ratio is None else f"{ratio:.4f}",
                 ]
             results = [row.results[method.name] for row in part.rows if method.name in row.results]
-            rows.append([*cells, f"{sum(map(_is_met_to_the_person, results))} of {len(results)}"])
+            n_met, n_strictly = (sum(map(rule, results)) for rule in (_is_met, _is_met_to_the_person))
+            rows.append([*cells, f"{n_met} of {len(results)} ({n_strictly})"])
     return (
         in_rows(head, rows)
         + "\n\nRatios are geometric means over the rows that have both figures; below 1 ours is cheaper."
     )
 
 
+def _is_met(result: dict[str, Any]) -> bool:
+    return bool(result["is_met"])
+
+
 def _is_met_to_the_person(result: dict[str, Any]) -> bool:
-    return bool(result["is_met"]) and not (result["people_beyond"] or 0.0) > 1e-6
+    return _is_met(result) and not (result["people_beyond"] or 0.0) > 1e-6
 
 
 def _section(part: Part, picture: str | None) -> str:

@@ -28,7 +28,8 @@ def fit(X: Any, groups: Any, n_clusters: int, goal: Goal, seed: int, **arguments
         return make(n_clusters, min_cluster_size=low, max_cluster_size=high, **arguments).fit(X)
     asked: dict[str, Any] = {
         "balance": lambda: {"min_balance": goal.min_balance(groups)},
-        "bounds": lambda: {"bounds": goal.level},
+        # Where people are forgiven to all, ours are rounded to whole ones: less than one person beyond.
+        "bounds": lambda: {"bounds": goal.level, "round_bounds": goal.people > 0},
         "error": lambda: {"max_fairness_error": goal.level},
     }[goal.kind]()
-    return make(n_clusters, **asked, **arguments).fit(X, sensitive_features=groups)
+    return make(n_clusters, **asked | arguments).fit(X, sensitive_features=groups)

@@ -9,7 +9,6 @@ from ._bera import fit
 TITLE = "Bera et al. 2019, in rounds"
 OBJECTIVES = ("kmeans", "kmedian")
 GOALS = ("balance", "bounds", "total")
-MOST_ROWS = 42_000  # a linear program per round; Bank has 41,188
 
 
 def run(X: Any, groups: Any, n_clusters: int, goal: Goal, seed: int) -> Any:
