@@ -29,6 +29,7 @@ _FIRST_CANDIDATES = 512  # points of a cell that are looked at first, those near
 _PATIENCE = 20.0  # seconds for the integer program
 _GAP = 0.02  # of the fewest moves: near enough
 _MOST_NODES = 50  # of the search for counts between bounds: what is not found soon is not there
+_MOST_SEARCHES = 6  # in a fit: each may take a second
 _WITHIN = 1e-7  # people beyond a bound that are rounding
 
 Rounding = Callable[[DataSweep, Conditions, Any, HardAnswer, FloatArray], Repaired]
@@ -53,11 +54,14 @@ def rounding_between(membership: FloatArray, lower: FloatArray, upper: FloatArra
     Few people of a rare group are a share within narrow bounds at some sizes of a cluster only, and single moves lead
     from one such size to the next through others.
     """
+    n_searched = 0
 
     def move(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, price: FloatArray) -> Repaired:
+        nonlocal n_searched
         fixed = repair(sweep, goal, labels, hard, price)
-        if not goal.beyond(fixed.hard.masses).any():
+        if n_searched == _MOST_SEARCHES or not goal.beyond(fixed.hard.masses).any():
             return fixed
+        n_searched += 1
         counts = counts_between(fixed.hard.masses, membership, lower, upper)
         return fixed if counts is None else move_to_counts(sweep, fixed.labels, fixed.hard, counts, price)
 
