@@ -238,7 +238,7 @@ def _prices(Figure: Any, panels: list[Drawn]) -> Any:
         list(handles.values()),
         list(handles),
         loc="outside lower center",
-        ncols=min(4, len(handles) or 1),
+        ncols=min(4 if n_columns > 1 else 1, len(handles) or 1),
         frameon=False,
     )
     return figure
