@@ -26,7 +26,7 @@ _SAMPLE = 1 << 13  # points that tell whether a change helps
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
 _MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
-_BRIEF = 8  # outer iterations of a fit: what is left to gain from more is less than what a move gains
+_BRIEF = 8  # outer iterations of a fit of a sample: what is left to gain from more is less than what a move gains
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
 
 
@@ -69,7 +69,9 @@ def best_moved(
     asked = ask_of(sample)
     assert asked is not None
     ask = asked.on_sample(1.0)  # whole people can wait; weights and sizes are the sample's already
-    brief = replace(problem.settings, max_iter=min(_BRIEF, problem.settings.max_iter), on_iteration=None)
+    # A sample that is all there is is fitted to the end: then nothing is ever lost by trying moves.
+    most = problem.settings.max_iter if sample.sweep.n_samples == problem.sweep.n_samples else _BRIEF
+    brief = replace(sample.settings, max_iter=min(most, problem.settings.max_iter))
     n_before = sample.sweep.n_sweeps
     fits = sorted((fit_once(sample, ask, Start(start), brief) for start in starts), key=lambda one: one.energy)
     best = min((_moved(sample, ask, one) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)

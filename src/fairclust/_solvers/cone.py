@@ -103,7 +103,9 @@ class ConeSolver:
         return self._climb(sweep, conditions, theta, tau, gap)
 
     def rough(self) -> ConeSolver:
-        """The same without cooling beyond a cold start's end, and less exact: for samples."""
+        """The same without cooling beyond a cold start's end, and less exact: for samples, and for samples of those."""
+        if self.is_rough:
+            return self
         return replace(self, coldest=self.cooling[-1], tol=_ROUGH * self.tol, is_rough=True)
 
     def can_cool(self, prices: Prices) -> bool:
