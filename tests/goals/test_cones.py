@@ -12,7 +12,7 @@ from scipy.optimize import linprog, minimize
 
 from cases import in_memory_sweep, people
 from fairclust import FairKMeans, FairKMedian, FairNCut, fairness_path
-from fairclust._goals.balance import BalanceCone
+from fairclust._goals.balance import BalanceCone, OverlapBalanceCone
 from fairclust._goals.bounds import BoundsCone
 from fairclust._goals.conditions import Clause, Conditions
 from fairclust._goals.counts import counts_between, smallest_error
@@ -33,10 +33,11 @@ CONES = [
     pytest.param(OverlapCone(np.array([0.5, 0.6, 0.2, 0.9]), 0.02), id="overlap"),
     pytest.param(BoundsCone(U, 0.8 * U, U / 0.8), id="bounds"),
     pytest.param(BalanceCone(U, 0.05), id="balance"),
+    pytest.param(OverlapBalanceCone(U, 0.3), id="balance of groups that overlap"),
     pytest.param(ForgivingCone(U, 0.8 * U, U / 0.8, 1.0), id="forgiving"),
     pytest.param(ExactCone(U), id="exact"),
 ]
-SMOOTH = CONES[:7]
+SMOOTH = CONES[:8]
 
 
 def thetas(seed, scale=1.0):
@@ -309,6 +310,18 @@ def test_the_mix_of_many_groups_keeps_the_balance_and_is_the_slope_of_its_worth(
         more, less = cone.mixes(there, softness), cone.mixes(here, softness)
         np.testing.assert_allclose((more.worth - less.worth) / (2 * step), found.proportions[:, j], atol=2e-5)
         np.testing.assert_allclose((more.proportions - less.proportions) / (2 * step), found.turn[:, :, j], atol=2e-4)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 3])
+def test_a_balance_of_groups_that_overlap_is_met_with_a_valid_bound(n_groups):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3))
+    groups = X[:, :1] + rng.normal(size=(1000, n_groups)) > np.linspace(-0.4, 0.4, n_groups)
+    model = FairKMeans(4, min_balance=0.6, random_state=0).fit(X, sensitive_features=groups)
+    counts = np.array([groups[model.labels_ == k].sum(axis=0) for k in range(4)])
+    assert model.fairness_goal_met_
+    assert (counts.min(axis=1) >= 0.6 * counts.max(axis=1) - 1e-9).all()
+    assert -1e-6 <= model.assignment_gap_ < 0.05
 
 
 def rare(seed=0):

@@ -25,6 +25,7 @@ _FELT = 2.0  # temperatures
 _FEW = 10  # people: clusters as small as that are rare, and are repaired
 _MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
 _COLD_ITERATIONS = 5  # after a fit has settled: what is left is a few people near a tie
+_ROUNDING = 1e-9  # relative difference of two energies that is none
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
 
 
@@ -252,7 +253,7 @@ def _cooled(problem: Problem, ask: GoalAsk, result: FitResult) -> FitResult:
         return result
     after = problem.fit_ask(ask, Start(result.parameters, cold), replace(problem.settings, max_iter=n_left))
     n_sweeps = result.n_sweeps + after.n_sweeps
-    if ask.penalty(after.masses) > 0 or after.energy >= result.energy:
+    if ask.penalty(after.masses) > 0 or after.energy >= result.energy - _ROUNDING * abs(result.energy):
         return replace(result, n_sweeps=n_sweeps)
     history = np.append(result.energy_history, after.energy_history[after.energy_history < result.energy])
     return replace(after, energy_history=history, n_iter=len(history), n_sweeps=n_sweeps)

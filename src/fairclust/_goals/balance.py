@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+from scipy.special import expit
 
 from .._typing import FloatArray
 from .cone import ROUNDING, Cone, Mixes
@@ -88,5 +89,54 @@ class BalanceCone(Cone):
 
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """People that groups lack beside the largest."""
-        lacking = self.limit * masses.max(axis=1, keepdims=True) - masses
-        return np.maximum(np.maximum(lacking, 0.0).sum(axis=1) - ROUNDING * size[:, 0], 0.0)
+        return _lacking(masses, size, self.limit)
+
+
+@dataclass(frozen=True)
+class OverlapBalanceCone(Cone):
+    """The same for shares of groups that overlap: all of them between b·t and t, for any t up to 1.
+
+    The dearest has t = 1, with the groups that are worth something at 1 and the others at b, or nobody at all.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_groups,) or (n_clusters, n_groups)
+    limit : float
+        b, between 0 and 1.
+    """
+
+    target: FloatArray
+    limit: float
+
+    is_free_of_constants = False
+
+    @property
+    def center(self) -> FloatArray:
+        """What softness pulls to: half of each group's room, half of t."""
+        return np.full(self.target.shape[-1], 0.25 * (1.0 + self.limit))
+
+    def mixes(self, theta: FloatArray, softness: float) -> Mixes:
+        """Each group by itself, and then all or nobody; with softness, logistic functions of both."""
+        if softness == 0:
+            shares = np.where(theta > 0, 1.0, self.limit)
+            worth = (theta * shares).sum(axis=1)
+            return Mixes(
+                shares * (worth > 0)[:, None], np.maximum(worth, 0.0), np.zeros((*theta.shape, theta.shape[1]))
+            )
+        x = theta / softness
+        part, free = expit(x), 1.0 - self.limit
+        all_in = (self.limit * x + free * (np.logaddexp(0.0, x) - np.log(2.0))).sum(axis=1)
+        slope, held = self.limit + free * part, expit(all_in)
+        turn = (free * held[:, None] * part * (1.0 - part))[:, :, None] * np.eye(theta.shape[1])
+        turn = turn + (held * (1.0 - held))[:, None, None] * slope[:, :, None] * slope[:, None, :]
+        worth = softness * (np.logaddexp(0.0, all_in) - np.log(2.0))
+        return Mixes(held[:, None] * slope, worth, turn / softness)
+
+    def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
+        """People that groups lack beside the largest."""
+        return _lacking(masses, size, self.limit)
+
+
+def _lacking(masses: FloatArray, size: FloatArray, limit: float) -> FloatArray:
+    lacking = limit * masses.max(axis=1, keepdims=True) - masses
+    return np.maximum(np.maximum(lacking, 0.0).sum(axis=1) - ROUNDING * size[:, 0], 0.0)

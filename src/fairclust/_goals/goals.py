@@ -12,7 +12,7 @@ from .._fairness.notion import Part
 from .._fairness.term import Representation, cluster_balances
 from .._sweep.question import DataSweep
 from .._typing import AnyArray, FloatArray
-from .balance import BalanceCone
+from .balance import BalanceCone, OverlapBalanceCone
 from .bounds import BoundsCone
 from .conditions import Clause, Conditions
 from .cone import ROUNDING, Cone
@@ -198,13 +198,15 @@ class MinBalance(Goal):
     def clauses(self, slack: float) -> tuple[Clause, ...]:
         """Two groups: a share between bounds. More: no group smaller than b times another."""
         return tuple(
-            Clause(self._cone(part.target, slack), part.target.shape[-1], part.overlaps)
+            Clause(self._cone(part.target, slack, part.overlaps), part.target.shape[-1], part.overlaps)
             for part in self.fairness.attribute_parts
         )
 
-    def _cone(self, target: FloatArray, slack: float) -> Cone:
+    def _cone(self, target: FloatArray, slack: float, overlaps: bool) -> Cone:
         best = float((target.min(axis=-1) / target.max(axis=-1)).min())
         limit = self.limit + slack * max(best - self.limit, 0.0)
+        if overlaps:
+            return OverlapBalanceCone(target, limit)
         if target.shape[-1] != 2:
             return BalanceCone(target, limit)
         few, many = limit / (1.0 + limit), 1.0 / (1.0 + limit)
