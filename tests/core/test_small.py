@@ -70,6 +70,7 @@ def test_compiled_mixes_are_those_of_numpy(n_groups, limit, scale, softness):
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7 * size, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")  # SciPy 1.13's SLSQP
 @pytest.mark.parametrize("module", BOTH)
 @pytest.mark.parametrize("limit", [0.001, 0.1])
 def test_no_mix_within_the_limit_is_worth_more(module, limit):

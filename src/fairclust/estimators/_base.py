@@ -88,6 +88,11 @@ class FairClusterer(ClusterMixin, Savable, ComparedToPlain, Asking):  # type: ig
         """What a notebook shows: scikit-learn's diagram, and the clusters once they are fitted."""
         return str(super()._html_repr()) + fitted_html(self)
 
+    def _repr_html_inner(self) -> str:
+        """What notebooks ask for: up to scikit-learn 1.6 the diagram itself, which later is the one above."""
+        has_own = hasattr(super(), "_html_repr")
+        return self._html_repr() if has_own else str(super()._repr_html_inner()) + fitted_html(self)
+
     def path_start(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> PathStart:
         """What :func:`fairclust.fairness_path` begins with: the problem, and the best plain clustering.
 
