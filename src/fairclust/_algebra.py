@@ -22,14 +22,6 @@ def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> Flo
     return kernels.laplacian(pairs, masses, sampled, _FAINT)
 
 
-def response(laplacians: FloatArray, through: FloatArray) -> FloatArray:
-    """How slopes answer to unknowns that prices follow: Σ_c through_kct · L_ckl · through_lcu over (k, t) and (l, u).
-
-    ``laplacians`` are (cells, clusters, clusters), ``through`` is ∂price/∂unknown, (clusters, cells, unknowns).
-    """
-    return kernels.response(laplacians, through)
-
-
 @dataclass(frozen=True)
 class Expansion:
     """A fairness term about some masses: to the second order, without the part that bends downwards.
