@@ -21,7 +21,7 @@ constexpr int W = FC_VECTOR_BYTES / 4;            // floats in a vector
 
 template <class T> static inline typename Simd<T>::vec splat(T x) {
     typename Simd<T>::vec zero = {};
-    return zero + x;
+    return x - zero;  // unlike x + 0, that is x whatever its sign: no instruction
 }
 template <class X> static inline X smaller(X a, X b) { return a < b ? a : b; }
 template <class X> static inline X larger(X a, X b) { return a > b ? a : b; }
@@ -76,6 +76,29 @@ template <int metric, class X> static inline X term(X difference) {
     return difference * difference;
 }
 
+// Lanes 0 … n-1, as a type.
+template <int... lane> struct Lanes {};
+template <int n, int... lane> struct Upto : Upto<n - 1, n - 1, lane...> {};
+template <int... lane> struct Upto<0, lane...> { typedef Lanes<lane...> type; };
+
+// Transposes a square of as many vectors as they have lanes: blocks of half the size change places, then halves of those.
+template <class T, int half, int... lane>
+static inline void swap_blocks(typename Simd<T>::vec* square, Lanes<lane...> every) {
+    if constexpr (half > 0) {
+        constexpr int W = lanes<T>();
+        for (int r = 0; r < W; ++r) {
+            if (r & half) continue;
+            const typename Simd<T>::vec upper = square[r], lower = square[r + half];
+            square[r] = __builtin_shufflevector(upper, lower, (lane & half ? W + lane - half : lane)...);
+            square[r + half] = __builtin_shufflevector(upper, lower, (lane & half ? W + lane : lane + half)...);
+        }
+        swap_blocks<T, half / 2>(square, every);
+    }
+}
+template <class T> static inline void transpose_square(typename Simd<T>::vec* square) {
+    swap_blocks<T, lanes<T>() / 2>(square, typename Upto<lanes<T>()>::type());
+}
+
 // The rows of a tile, features [first, first + count), as [feature][point]; missing points are zero.
 template <class T>
 static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* turned) {
@@ -88,48 +111,62 @@ static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, 
         }
         return;
     }
-    for (int i = 0; i < size; ++i) {
-        const T* row = a.X + (int64_t)a.order[start + i] * a.n_features + first;
+    constexpr int W = lanes<T>();
+    const int32_t* order = a.order + start;
+    int i = 0;
+    for (; count >= W && i + W <= size; i += W)
+        for (int64_t m = 0; m < count; m += W) {
+            const int64_t at = smaller<int64_t>(m, count - W);  // the last square overlaps the one before
+            typename Simd<T>::vec square[W];
+            for (int r = 0; r < W; ++r) square[r] = load<T>(a.X + (int64_t)order[i + r] * a.n_features + first + at);
+            transpose_square<T>(square);
+            for (int c = 0; c < W; ++c) store<T>(turned + (at + c) * kTile + i, square[c]);
+        }
+    for (; i < size; ++i) {
+        const T* row = a.X + (int64_t)order[i] * a.n_features + first;
         for (int64_t m = 0; m < count; ++m) turned[m * kTile + i] = row[m];
     }
+}
+
+// Costs of two vectors of points in C clusters, features [0, count) of what is turned: with C = 4 the sums, what is loaded
+// and what is subtracted just fit in sixteen registers.
+template <class T, int metric, int C>
+static inline void add_costs(const T* turned, const T* centers, int64_t stride, int64_t count, bool first, bool last, T* costs) {
+    constexpr int S = 2, WT = lanes<T>();
+    typedef typename Simd<T>::vec vec;
+    vec sum[C][S];
+    for (int c = 0; c < C; ++c)
+        for (int v = 0; v < S; ++v) sum[c][v] = first ? splat<T>(0) : load<T>(costs + c * kTile + v * WT);
+    for (int64_t m = 0; m < count; ++m) {
+        vec point[S];
+        for (int v = 0; v < S; ++v) point[v] = load<T>(turned + m * kTile + v * WT);
+        for (int c = 0; c < C; ++c) {
+            const vec center = splat<T>(centers[c * stride + m]);
+            for (int v = 0; v < S; ++v) sum[c][v] += term<metric>(point[v] - center);
+        }
+    }
+    for (int c = 0; c < C; ++c)
+        for (int v = 0; v < S; ++v)
+            store<T>(costs + c * kTile + v * WT, metric == kEuclidean && last ? root(sum[c][v]) : sum[c][v]);
 }
 
 // Costs of one tile, [cluster][point], in the precision of X.
 template <class T, int metric>
 static inline void tile_costs(const RowArgs<T>& a, int64_t start, int size, T* turned, T* costs) {
-    constexpr int VT = vectors<T>(), WT = lanes<T>();
-    typedef typename Simd<T>::vec vec;
-    for (int64_t first = 0; first < a.n_features; first += kFeatureTile) {
-        const int64_t count = smaller<int64_t>(a.n_features - first, kFeatureTile);
-        const bool last = first + count == a.n_features;
-        transpose_rows(a, start, size, first, count, turned);
-        // Two clusters at a time share what is loaded; with four vectors of points their eight sums stay in registers.
-        // A last cluster without another is its own other.
-        constexpr int S = 4;
-        for (int64_t k = 0; k < a.n_clusters; k += 2) {
-            const int64_t l = k + 1 < a.n_clusters ? k + 1 : k;
-            const T *one = a.centers + k * a.n_features + first, *other = a.centers + l * a.n_features + first;
-            for (int strip = 0; strip < VT; strip += S) {
-                T *out = costs + k * kTile + strip * WT, *beside = costs + l * kTile + strip * WT;
-                vec sum[S], sums[S];
-                for (int v = 0; v < S; ++v) {
-                    sum[v] = first == 0 ? splat<T>(0) : load<T>(out + v * WT);
-                    sums[v] = first == 0 ? splat<T>(0) : load<T>(beside + v * WT);
-                }
-                for (int64_t m = 0; m < count; ++m) {
-                    const vec c = splat<T>(one[m]), d = splat<T>(other[m]);
-                    const T* x = turned + m * kTile + strip * WT;
-                    for (int v = 0; v < S; ++v) {
-                        const vec point = load<T>(x + v * WT);
-                        sum[v] += term<metric>(point - c);
-                        sums[v] += term<metric>(point - d);
-                    }
-                }
-                for (int v = 0; v < S; ++v) {
-                    store<T>(out + v * WT, metric == kEuclidean && last ? root(sum[v]) : sum[v]);
-                    store<T>(beside + v * WT, metric == kEuclidean && last ? root(sums[v]) : sums[v]);
-                }
-            }
+    constexpr int step = 2 * lanes<T>();
+    for (int64_t from = 0; from < a.n_features; from += kFeatureTile) {
+        const int64_t count = smaller<int64_t>(a.n_features - from, kFeatureTile), stride = a.n_features;
+        const bool first = from == 0, last = from + count == a.n_features;
+        transpose_rows(a, start, size, from, count, turned);
+        for (int strip = 0; strip < kTile; strip += step) {
+            int64_t k = 0;
+            const T *x = turned + strip, *centers = a.centers + from;
+            for (; k + 4 <= a.n_clusters; k += 4)
+                add_costs<T, metric, 4>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
+            for (; k + 2 <= a.n_clusters; k += 2)
+                add_costs<T, metric, 2>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
+            for (; k < a.n_clusters; ++k)
+                add_costs<T, metric, 1>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
         }
     }
 }
