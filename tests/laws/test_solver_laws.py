@@ -11,6 +11,7 @@ import oracles
 from cases import SOLVERS, SWEEPS, OracleSweep, in_memory_sweep, people
 from fairclust._fairness.term import one_attribute
 from fairclust._solvers import Bound, Dual
+from fairclust._solvers.dual import Labelled
 from fairclust._sweep.question import State
 
 
@@ -64,8 +65,9 @@ WEIGHTS = [0.1, 10.0, 100.0, 1000.0]
 def test_solver_ends_at_an_energy_no_higher_than_its_start(solver, fairness_weight, sweep, problem):
     made = sweep(problem.costs, problem.codes, problem.n_groups)
     solution = solver.solve(made, problem.fairness, problem.weights(fairness_weight))
-    start = State(1.0, np.zeros_like(solution.state.scaled_price))
-    assert problem.soft_energy(solution.state, fairness_weight) <= problem.soft_energy(start, fairness_weight)
+    start = State(solution.state.scale, np.zeros_like(solution.state.scaled_price))
+    ended = problem.soft_energy(solution.state, fairness_weight)
+    assert ended <= problem.soft_energy(start, fairness_weight) * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("problem", INNER)
@@ -159,10 +161,36 @@ def test_dual_price_is_the_weighted_slope_of_the_fairness(problem):
     solver = Dual(tol=1e-13, cooling=(0.3,))
     state = solver.solve(made, problem.fairness, problem.weights(50.0)).state
     for _ in range(10):  # from a warm start the solver goes on at the same temperature
-        state = solver.solve(made, problem.fairness, problem.weights(50.0), start=state).state
+        soft = State(state.scale, state.scaled_price)
+        state = solver.solve(made, problem.fairness, problem.weights(50.0), start=soft).state
     count = oracles.soft_count(problem.costs, problem.codes, problem.n_groups, state.scale, state.scaled_price)
     wanted = 50.0 * problem.fairness.slope(count.masses)
     np.testing.assert_allclose(state.price, wanted, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_dual_price_is_the_weighted_slope_at_what_labels_hold(n_groups):
+    # What labels held more or less than soft assignments is added to those: prices are right for labels at any
+    # temperature, this one being high.
+    problem, solver = inner(4000, n_groups=n_groups), Dual(tol=1e-13, cooling=(0.5,))
+    made = in_memory_sweep(problem.costs, problem.codes, problem.n_groups)
+    off = {}
+    for knows_labels in (False, True):
+        state = solver.solve(made, problem.fairness, problem.weights(500.0)).state
+        for _ in range(10):
+            start = state if knows_labels else State(state.scale, state.scaled_price)
+            state = solver.solve(made, problem.fairness, problem.weights(500.0), start=start).state
+        labels = oracles.hard_count(problem.costs, problem.codes, problem.n_groups, state.price)
+        off[knows_labels] = abs(state.price - 500.0 * problem.fairness.slope(labels.masses)).max()
+    assert off[True] < 0.1 * off[False]
+
+
+def test_what_labels_hold_is_bounded_where_nobody_is_left():
+    made = in_memory_sweep(np.array([[0.0, 1.0], [0.0, 5.0], [0.0, 9.0]]), np.array([0, 0, 1], dtype=np.int32), 2)
+    solution = Dual().solve(made, one_attribute(np.array([2 / 3, 1 / 3])), np.full(2, 1e-3))
+    assert isinstance(solution.state, Labelled)
+    assert (solution.state.held >= 0.5).all()
+    assert (solution.state.held <= 2.0).all()
 
 
 @pytest.mark.parametrize("problem", INNER)

@@ -142,8 +142,9 @@ class WeightAsk(Ask):
         return self.solver.rests_on_energy
 
     def soft_state(self, sweep: DataSweep, warm: State | None) -> State:
-        """As the solver says."""
-        return self.solver.solve(sweep, self.fairness, self.fairness_weights, warm).state
+        """As the solver says; what labels would hold is beside the point."""
+        soft = None if warm is None else State(warm.scale, warm.scaled_price)
+        return self.solver.solve(sweep, self.fairness, self.fairness_weights, soft).state
 
     def propose(self, sweep: DataSweep, warm: Any, to_beat: float) -> Proposal:
         """argmin(a + price) at the solver's prices."""
@@ -166,7 +167,7 @@ class WeightAsk(Ask):
     def on_sample(self, fraction: float) -> WeightAsk:
         """Costs shrink with the sample, so the weights do."""
         fairness, weights = self.fairness.scaled(fraction), self.fairness_weights * fraction
-        return replace(self, fairness=fairness, fairness_weights=weights, solver=self.solver.rough())
+        return replace(self, fairness=fairness, fairness_weights=weights)
 
     def scale(self, energy: float) -> float:
         """Size of the paper's energy: its Eq. (3) has the cross-entropy, which the KL energy lacks by a constant."""

@@ -68,10 +68,6 @@ class Solver(Protocol):
         """Whether an outer iteration that changes the relaxed energy by less than ``tol`` is the last (Algorithm 1)."""
         ...
 
-    def rough(self) -> Self:
-        """The same, less thorough: for samples."""
-        ...
-
     def solve(
         self,
         sweep: Sweep,

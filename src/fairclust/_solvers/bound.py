@@ -37,10 +37,6 @@ class Bound:
     max_steps: int = 10_000
     rests_on_energy: bool = True
 
-    def rough(self) -> Bound:
-        """The same: Algorithm 1 is left as it is."""
-        return self
-
     def solve(
         self,
         sweep: Sweep,

@@ -11,6 +11,9 @@ sweep's curvature over τ) and the slope by −bend·H·Δprice, so Newton's ste
 
 H and the bend are positive semi-definite, so the step goes downhill on E_τ; it is shortened until E_τ falls enough.
 
+Labels hold other masses than soft assignments do. What they held more or less at the last point costs is added to the
+masses that the term sees, so that prices are right for labels, at a temperature that need not be low.
+
 A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
 costs that moved a little, goes on at the last temperature; where it would have to go far, or gets nowhere, it starts
 cold.
@@ -18,7 +21,7 @@ cold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +36,7 @@ from .trust import ENOUGH, Trust
 _TRUSTED = 3.0  # longest first step that is tried
 _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
 _SHORT_COLD = 0.3  # the same, in a cold start
-_FAR = 40.0  # temperatures: prices that are so wrong lead anywhere, and a start without them is as short
+_FAR = 20.0  # temperatures: prices that are so wrong lead anywhere, and a start without them is as short
 _MOST_FAILED = 6  # steps in a row that do not lower the energy: then the model is wrong
 _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
@@ -42,6 +45,20 @@ _MOST_COOLINGS = 8  # to 1/6561 of the first temperature
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
+_MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: where few points are left it says little
+
+
+@dataclass(frozen=True)
+class Labelled(State):
+    """Prices, and how their labels differ from their soft assignments.
+
+    Attributes
+    ----------
+    held : ndarray of shape (n_clusters, n_cells) or None
+        What clusters hold as labels, over what they hold softly. None: nobody looked.
+    """
+
+    held: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -77,12 +94,36 @@ class _At:
 
 @dataclass(frozen=True)
 class _Found:
-    """Where a descent ended: the state, and masses, curvature and relaxed energy at its last answer."""
+    """Where a descent ended: the state, and prices, masses, curvature and relaxed energy at its last answer."""
 
     state: State
+    price: FloatArray
     masses: FloatArray
     curvature: FloatArray
     energy: float
+
+    def labelled(self, price: FloatArray, hard: HardAnswer) -> Labelled:
+        """Prices from here, with what their labels hold."""
+        scaled_price = price * self.state.scale
+        change = scaled_price - self.price * self.state.scale
+        soft = self.masses - (self.curvature @ change.T[:, :, None])[:, :, 0].T
+        least = np.maximum(hard.masses / _MOST_ROUNDED, np.finfo(float).tiny)
+        held = np.maximum(hard.masses / np.maximum(soft, least), 1.0 / _MOST_ROUNDED)
+        return Labelled(self.state.scale, scaled_price, held)
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """Hard labels of what was found: their masses and cost, and their energy."""
+
+    found: _Found
+    hard: HardAnswer
+    energy: float
+
+    @property
+    def keep_their_promise(self) -> bool:
+        """Whether their energy is about what the soft assignments' is."""
+        return self.energy <= self.found.energy + _PROMISE * abs(self.found.energy)
 
 
 @dataclass(frozen=True)
@@ -98,19 +139,12 @@ class Dual:
         one is kept for all later calls.
     max_steps : int
         Most Newton steps per temperature.
-    is_rough : bool
-        Whether a warm start that does not beat is the end: for samples, where little is not worth much.
     """
 
     tol: float = 1e-6
-    cooling: tuple[float, ...] = (0.3, 0.1, 0.05)
+    cooling: tuple[float, ...] = (0.3, 0.1)
     max_steps: int = 30
-    is_rough: bool = False
     rests_on_energy: bool = False
-
-    def rough(self) -> Dual:
-        """The same; a warm start that does not beat is the end."""
-        return replace(self, is_rough=True)
 
     def solve(
         self,
@@ -120,14 +154,12 @@ class Dual:
         start: State | None = None,
         to_beat: float = np.inf,
     ) -> Solution:
-        """Go on from ``start`` at its temperature; start cold where there is none, or where that does not beat."""
-        if start is not None:
-            found = self._descend(sweep, fairness, fairness_weights, start, is_warm=True)
-            if found is not None:
-                settled = self._settle(sweep, fairness, fairness_weights, found, to_beat)
-                if settled.hard is not None or self.is_rough:
-                    return settled
-        return self._settle(sweep, fairness, fairness_weights, self._cool(sweep, fairness, fairness_weights), to_beat)
+        """Go on from ``start`` at its temperature; start cold where there is none, or where that leads nowhere."""
+        found = None if start is None else self._descend(sweep, fairness, fairness_weights, start, is_warm=True)
+        labels = None if found is None else _label(sweep, found, fairness, fairness_weights)
+        if labels is None or not labels.keep_their_promise:
+            labels = self._keep(sweep, fairness, fairness_weights, self._cool(sweep, fairness, fairness_weights))
+        return self._settle(sweep, fairness, fairness_weights, labels, to_beat)
 
     def _cool(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray) -> _Found:
         """From plain clustering: small weights first, then lower temperatures."""
@@ -153,48 +185,43 @@ class Dual:
         return found
 
     def _settle(
-        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found, to_beat: float
+        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, labels: _Labels, to_beat: float
     ) -> Solution:
-        """Take the hard labels, and see that they keep what the soft assignments promise.
-
-        Where points are few or alike, all of them are a little soft before one changes its label: it must be cooler.
-        With a large weight a few points decide: Newton steps on the labels' own masses, while they do not beat.
-        """
-        found, hard, energy = self._keep(sweep, fairness, fairness_weights, found)
+        """With a large weight a few points decide: Newton steps on the labels' own masses, while they do not beat."""
+        found, first = labels.found, labels
         price, scale = found.state.price, found.state.scale
         for _ in range(_SETTLING):
-            if energy < to_beat:
-                return Solution(State(scale, price * scale), hard=hard)
-            term = fairness.expansion(hard.masses)
+            if labels.energy < to_beat:
+                return Solution(found.labelled(price, labels.hard), hard=labels.hard)
+            term = fairness.expansion(labels.hard.masses)
             want = fairness_weights[:, None] * term.slope - price @ fairness.inverse
             bend = fairness_weights[:, None, None] * term.bend
             step = newton_step(found.curvature, scale, fairness.membership, bend, want)
             if step is None:
                 break
             price = price + step @ fairness.membership.T
-            hard, energy = _label(sweep, price, fairness, fairness_weights)
-        return Solution(found.state)
+            labels = _label(sweep, found, fairness, fairness_weights, price)
+        return Solution(found.labelled(found.state.price, first.hard))
 
-    def _keep(
-        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found
-    ) -> tuple[_Found, HardAnswer, float]:
-        """Cool until the hard labels keep what the soft assignments promise; also return those labels' energy."""
-        hard, energy = _label(sweep, found.state.price, fairness, fairness_weights)
-        best, lowest, cooler, n_coolings = found, energy, found, 0
-        while energy > cooler.energy + _PROMISE * abs(cooler.energy) and n_coolings < _MOST_COOLINGS:
-            scale = _COOLING * cooler.state.scale
-            last, n_coolings = cooler, n_coolings + 1
-            tried = self._descend(sweep, fairness, fairness_weights, State(scale, last.state.price * scale))
-            assert tried is not None
-            if _is_lost(tried, last):
+    def _keep(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found) -> _Labels:
+        """Cool until the labels keep what the soft assignments promise.
+
+        Where points are few or alike, all of them are a little soft before one changes its label: it must be cooler.
+        """
+        labels = best = _label(sweep, found, fairness, fairness_weights)
+        for _ in range(_MOST_COOLINGS):
+            if labels.keep_their_promise:
                 break
-            cooler = tried
-            hard, energy = _label(sweep, cooler.state.price, fairness, fairness_weights)
-            if energy < lowest:
-                best, lowest = cooler, energy
-        if best is not cooler:
-            hard, energy = _label(sweep, best.state.price, fairness, fairness_weights)
-        return best, hard, energy
+            scale = _COOLING * labels.found.state.scale
+            state = State(scale, labels.found.state.price * scale)
+            cooler = self._descend(sweep, fairness, fairness_weights, state)
+            assert cooler is not None
+            if _is_lost(cooler, labels.found):
+                break
+            labels = _label(sweep, cooler, fairness, fairness_weights)
+            if labels.energy < best.energy:
+                best = labels
+        return best if best is labels else _label(sweep, best.found, fairness, fairness_weights)
 
     def _descend(
         self,
@@ -209,7 +236,10 @@ class Dual:
         """Newton steps at one temperature. None: a warm start leads nowhere."""
         short = _SHORT if is_warm else _SHORT_COLD
         scale = state.scale
-        at = _look(sweep, state.price, scale, fairness, fairness_weights)
+        answer = _answer(sweep, state.price, scale)
+        held = state.held if isinstance(state, Labelled) else None
+        more = 0.0 if held is None else (held - 1.0) * answer.masses  # that labels hold
+        at = _look(answer, state.price, scale, fairness, fairness_weights, more)
         if is_warm and (at.newton is None or abs(at.newton).max() * scale > _FAR):
             return None
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
@@ -221,7 +251,8 @@ class Dual:
             if length < short or fall <= self.tol * abs(at.answer.cost):
                 last = at.price + step @ fairness.membership.T * min(1.0, short / max(length, 1e-300))
                 break
-            tried = _look(sweep, at.price + step @ fairness.membership.T, scale, fairness, fairness_weights)
+            price = at.price + step @ fairness.membership.T
+            tried = _look(_answer(sweep, price, scale), price, scale, fairness, fairness_weights, more)
             sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
             is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
             kept = (at.look.energy - tried.look.energy) / fall if is_alive.all() else 0.0
@@ -235,8 +266,8 @@ class Dual:
                 if is_warm:
                     return None
                 break
-        relaxed = at.answer.cost + float(fairness_weights @ fairness.value(at.answer.masses))
-        return _Found(State(scale, last * scale), at.answer.masses, at.curvature, relaxed)
+        relaxed = at.answer.cost + float(fairness_weights @ fairness.value(_rounded(at.answer.masses, more)))
+        return _Found(State(scale, last * scale), at.price, at.answer.masses, at.curvature, relaxed)
 
 
 def _is_lost(cooler: _Found, found: _Found) -> bool:
@@ -245,11 +276,15 @@ def _is_lost(cooler: _Found, found: _Found) -> bool:
 
 
 def _label(
-    sweep: Sweep, price: FloatArray, fairness: FairnessTerm, fairness_weights: FloatArray
-) -> tuple[HardAnswer, float]:
-    """The hard labels of these prices, and their energy at these point costs."""
-    hard = sweep.assign(price)
-    return hard, hard.cost + float(fairness_weights @ fairness.value(hard.masses))
+    sweep: Sweep,
+    found: _Found,
+    fairness: FairnessTerm,
+    fairness_weights: FloatArray,
+    price: FloatArray | None = None,
+) -> _Labels:
+    """The hard labels of what was found, or of prices from there, and their energy at these point costs."""
+    hard = sweep.assign(found.state.price if price is None else price)
+    return _Labels(found, hard, hard.cost + float(fairness_weights @ fairness.value(hard.masses)))
 
 
 def _growing(fairness_weights: FloatArray, first: float) -> list[FloatArray]:
@@ -261,12 +296,27 @@ def _growing(fairness_weights: FloatArray, first: float) -> list[FloatArray]:
     return [fairness_weights * _WEIGHT_GROWTH ** (i - n_steps) for i in range(1, n_steps + 1)]
 
 
-def _look(sweep: Sweep, price: FloatArray, scale: float, fairness: FairnessTerm, fairness_weights: FloatArray) -> _At:
-    """One sweep, and what it says of E_τ: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s."""
-    answer = sweep(State(scale, price * scale), curvature=True)
+def _answer(sweep: Sweep, price: FloatArray, scale: float) -> Answer:
+    return sweep(State(scale, price * scale), curvature=True)
+
+
+def _look(
+    answer: Answer,
+    price: FloatArray,
+    scale: float,
+    fairness: FairnessTerm,
+    fairness_weights: FloatArray,
+    more: FloatArray | float,
+) -> _At:
+    """What a sweep says of E_τ: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s. Labels hold so much more."""
     assert answer.curvature is not None
     look = weighted_look(
         answer.curvature, answer.masses, price, scale, answer.log_partition, fairness.membership, fairness.inverse,
-        fairness_weights, fairness.expansion(answer.masses),
+        fairness_weights, fairness.expansion(_rounded(answer.masses, more)),
     )  # fmt: skip
     return _At(price, scale, answer, look, fairness.membership)
+
+
+def _rounded(masses: FloatArray, more: FloatArray | float) -> FloatArray:
+    """What labels will hold."""
+    return np.maximum(masses + more, masses / _MOST_ROUNDED)
