@@ -129,7 +129,7 @@ def bound_of(costs, codes, conditions):
     prices = solver.solve(sweep, conditions)
     while solver.can_cool(prices):
         prices = solver.cool(sweep, conditions, prices)
-    for _ in range(4):  # colder than fits need
+    for _ in range(5):  # colder than fits need
         prices = solver._climb(sweep, conditions, prices.theta, prices.temperature / 5, prices.gap)
     return lower_bound(sweep, conditions, prices.theta)
 

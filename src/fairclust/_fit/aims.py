@@ -24,8 +24,6 @@ _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
 _FELT = 2.0  # temperatures
 _FEW = 10  # people: clusters as small as that are rare, and are repaired
 _MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
-_COLD_ITERATIONS = 5  # after a fit has settled: what is left is a few people near a tie
-_ROUNDING = 1e-9  # relative difference of two energies that is none
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
 
 
@@ -165,9 +163,10 @@ class GoalAim(Aim):
     def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Fit; where no clustering can meet the goal, as near to it as one can."""
         ask = self.ask(problem)
-        result = problem.fit_ask(ask, start)
         if problem.is_whole and problem.objective.can_relocate and problem.objective.relaxed() is None:
-            result = _cooled(problem, ask, result)
+            result = _roughly_first(problem, ask, start)
+        else:
+            result = problem.fit_ask(ask, start)
         return WeightedFit(result, multipliers(ask, result), result.n_sweeps)
 
     def proved(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
@@ -243,20 +242,14 @@ class GoalAim(Aim):
         return self.goal.obstacle(problem.cell_masses, self.names)
 
 
-def _cooled(problem: Problem, ask: GoalAsk, result: FitResult) -> FitResult:
-    """A few more iterations at the coldest prices, where a fit settled before it had to cool."""
-    if not ask.solver.can_cool(result.warm):
-        return result
-    cold = replace(result.warm, temperature=ask.solver.coldest * result.warm.gap)
-    n_left = min(_COLD_ITERATIONS, problem.settings.max_iter - result.n_iter)
-    if n_left < 1:
-        return result
-    after = problem.fit_ask(ask, Start(result.parameters, cold), replace(problem.settings, max_iter=n_left))
-    n_sweeps = result.n_sweeps + after.n_sweeps
-    if ask.penalty(after.masses) > 0 or after.energy >= result.energy - _ROUNDING * abs(result.energy):
-        return replace(result, n_sweeps=n_sweeps)
-    history = np.append(result.energy_history, after.energy_history[after.energy_history < result.energy])
-    return replace(after, energy_history=history, n_iter=len(history), n_sweeps=n_sweeps)
+def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
+    """Fit as on a sample, people not being whole; then cold, and to the person. What is left is a few near a tie."""
+    rough = ask.on_sample(1.0)
+    first = problem.fit_ask(rough, start, replace(problem.settings, max_iter=max(problem.settings.max_iter - 1, 1)))
+    cold = replace(first.warm, temperature=ask.solver.coldest * first.warm.gap)
+    n_left = max(problem.settings.max_iter - first.n_iter, 1)
+    last = problem.fit_ask(ask, Start(first.parameters, cold), replace(problem.settings, max_iter=n_left))
+    return replace(last, n_sweeps=first.n_sweeps + last.n_sweeps)
 
 
 def multipliers(ask: GoalAsk, result: FitResult) -> FloatArray:

@@ -65,8 +65,8 @@ class Ask(ABC):
         """Labels for the sweep's point costs, if possible cheaper than ``to_beat``."""
 
     @abstractmethod
-    def penalty(self, masses: FloatArray) -> float:
-        """What labels with these masses cost beside F."""
+    def penalty(self, masses: FloatArray, warm: Any = None) -> float:
+        """What labels with these masses cost beside F; where nobody sees to it that they do as asked, at these prices."""
 
     @abstractmethod
     def on_sample(self, fraction: float) -> Self:
@@ -110,7 +110,7 @@ class PlainAsk(Ask):
         gap = _PLAIN_TEMPERATURE * hard.gap
         return Proposal(sweep.last_labels(), hard, State(1.0 / gap if gap > 0 else 1.0, price), None)
 
-    def penalty(self, masses: FloatArray) -> float:
+    def penalty(self, masses: FloatArray, warm: Any = None) -> float:
         """Nothing."""
         return 0.0
 
@@ -152,7 +152,7 @@ class WeightAsk(Ask):
         hard = solution.hard or sweep.assign(solution.state.price)
         return Proposal(sweep.last_labels(), hard, solution.state, solution.state, solution.energy)
 
-    def penalty(self, masses: FloatArray) -> float:
+    def penalty(self, masses: FloatArray, warm: Any = None) -> float:
         """Σ_k weight_k · fairness_k."""
         return float(self.fairness_weights @ self.fairness.value(masses))
 
@@ -230,9 +230,17 @@ class GoalAsk(Ask):
         fixed = self.rounding(sweep, self.goal, sweep.last_labels(), hard, prices.state.price)
         return Proposal(fixed.labels, fixed.hard, prices.state, prices)
 
-    def penalty(self, masses: FloatArray) -> float:
-        """Nothing where the goal is met, infinity elsewhere."""
-        return 0.0 if self.rounding is None or not self.goal.beyond(masses).any() else np.inf
+    def penalty(self, masses: FloatArray, warm: Prices | None = None) -> float:
+        """Nothing where the goal is met, infinity elsewhere. Where people are not whole, what they pay on balance.
+
+        Labels that miss the goal a little are a little cheaper than those that meet it, by their prices.
+        """
+        if self.rounding is not None:
+            return 0.0 if not self.goal.beyond(masses).any() else np.inf
+        if warm is None:
+            return 0.0
+        priced = self._conditions(warm).prices(warm.theta, 0.0)
+        return float((priced.by_column * (masses @ self._conditions(warm).membership)).sum()) - priced.offset
 
     def failing(self, masses: FloatArray) -> int | None:
         """The cluster farthest from the goal for its size."""

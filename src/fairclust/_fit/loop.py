@@ -109,14 +109,14 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
                 objective.fill(sweep, elsewhere)
                 continue
         last, energy = move, np.inf
-        if best is None or hard.cost + ask.penalty(hard.masses) <= to_beat + _ROUNDING * abs(to_beat):
+        if best is None or hard.cost + ask.penalty(hard.masses, warm) <= to_beat + _ROUNDING * abs(to_beat):
             masses = sweep.fill_empty(
                 labels, hard, partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)
             )
             n_falls += 1
             reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
             move = _move(objective, sweep, last, labels, masses, reach, settings.tol)
-            energy = move.value + ask.penalty(masses)
+            energy = move.value + ask.penalty(masses, warm)
         if best is not None and energy >= best.energy:
             if last.lead == 0:
                 reason = StopReason.NO_IMPROVEMENT
