@@ -164,9 +164,9 @@ def assign(
 
 def _split(priced: FloatArray, scale: float, number: IntArray) -> IntArray:
     """The clusters that these points choose by their soft assignments and their numbers in the cell."""
-    value = np.exp((priced.min(axis=1, keepdims=True) - priced).astype(float) * scale)
+    beyond = (priced.astype(float) - priced.min(axis=1, keepdims=True)) * scale
+    value = np.where(beyond < _DECIDED, np.exp(-np.minimum(beyond, _DECIDED)), 0.0)
     wanted = (number * 0.6180339887498949) % 1.0 * value.sum(axis=1)
-    value[value < 1e-7] = 0.0
     passed = value.cumsum(axis=1) > wanted[:, None]
     last = value.shape[1] - 1 - (value[:, ::-1] > 0).argmax(axis=1)
     return np.where(passed.any(axis=1), passed.argmax(axis=1), last)

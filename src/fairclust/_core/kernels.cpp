@@ -435,6 +435,8 @@ static void sweep(const SweepArgs& a, float scale, const float* scaled_price, Ev
     else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, curvature);
 }
 
+constexpr double kDecided = 16;  // temperatures beyond the best: exp(-16) of a point is nobody
+
 // The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the tile, `second`
 // what its second choice costs.
 static inline int64_t split_choice(const float* excess, const float* price, int64_t n_clusters, double scale, int64_t first,
@@ -445,15 +447,17 @@ static inline int64_t split_choice(const float* excess, const float* price, int6
     const double others = (double)(n_clusters - 1) * exp((best - second) * scale) * (1 + 1e-9);
     if (fraction > others && fraction * (1 + others) < 1) return first;
     double total = 0;
-    for (int64_t k = 0; k < n_clusters; ++k)
-        total += exp((best - (double)(excess[k * kTile] + price[k])) * scale);
+    for (int64_t k = 0; k < n_clusters; ++k) {
+        const double beyond = ((double)(excess[k * kTile] + price[k]) - best) * scale;
+        if (beyond < kDecided) total += exp(-beyond);
+    }
     const double wanted = fraction * total;
     double sum = 0;
-    int64_t last = 0;
+    int64_t last = first;
     for (int64_t k = 0; k < n_clusters; ++k) {
-        const double value = exp((best - (double)(excess[k * kTile] + price[k])) * scale);
-        if (value < 1e-7) continue;
-        sum += value;
+        const double beyond = ((double)(excess[k * kTile] + price[k]) - best) * scale;
+        if (!(beyond < kDecided)) continue;
+        sum += exp(-beyond);
         last = k;
         if (sum > wanted) return k;
     }
@@ -505,7 +509,6 @@ static inline void count_tile(const Choices& c, int32_t* labels, float* gaps, in
 
 static void assign(const SweepArgs& a, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
                    float* gaps, double* masses, double* sums) {
-    constexpr double kDecided = 16;  // temperatures between best and second best: exp(-16) of a point is nobody
     const bool is_simple = !a.weights && !(split.scale > 0) && a.n_clusters <= kCounted;
     int32_t counts[kTurns * kCounted] = {};
     Choices c;

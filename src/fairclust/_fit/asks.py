@@ -237,10 +237,7 @@ class GoalAsk(Ask):
         """
         if self.rounding is not None:
             return 0.0 if not self.goal.beyond(masses).any() else np.inf
-        if warm is None:
-            return 0.0
-        priced = self._conditions(warm).prices(warm.theta, 0.0)
-        return float((priced.by_column * (masses @ self._conditions(warm).membership)).sum()) - priced.offset
+        return 0.0 if warm is None else warm.on_balance(masses)
 
     def failing(self, masses: FloatArray) -> int | None:
         """The cluster farthest from the goal for its size."""

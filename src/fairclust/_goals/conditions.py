@@ -25,6 +25,11 @@ class Clause:
     n_groups: int
     overlaps: bool = False
 
+    @cached_property
+    def eye(self) -> FloatArray:
+        """How θ is its own."""
+        return np.eye(self.n_groups)
+
     @property
     def n_columns(self) -> int:
         """Columns of the membership: overlapping groups have one that counts everyone."""
@@ -114,7 +119,7 @@ class Conditions:
         for clause, (columns, unknowns) in zip(self.clauses, self._places, strict=True):
             own = theta[:, unknowns]
             found = clause.cone.mixes(own, softness)
-            eye = np.eye(clause.n_groups)
+            eye = clause.eye
             if clause.overlaps:
                 price[:, columns] = np.column_stack((own, -found.worth))
                 jacobian[:, columns, unknowns] = np.concatenate(
@@ -124,8 +129,9 @@ class Conditions:
                 price[:, columns] = own - found.worth[:, None]
                 jacobian[:, columns, unknowns] = eye - found.proportions[:, None, :]
             turn[:, unknowns, unknowns] = found.turn
-            offset += float(np.sum(found.offset))
-            offset_slope[:, unknowns], offset_turn[:, unknowns, unknowns] = found.offset_slope, found.offset_turn
+            if np.ndim(found.offset):
+                offset += float(np.sum(found.offset))
+                offset_slope[:, unknowns], offset_turn[:, unknowns, unknowns] = found.offset_slope, found.offset_turn
         if self.sizes is not None:
             rho = theta[:, -1]
             size, worth, growth = self.sizes.at(rho, softness)

@@ -42,12 +42,19 @@ class Prices:
         Mean gap between a point's best and second-best cost, when it started cold: what temperatures are relative to.
     state : State
         Scale and prices by cell.
+    offset : float
+        What the dual loses beside the prices.
     """
 
     theta: FloatArray
     temperature: float
     gap: float
     state: State
+    offset: float = 0.0
+
+    def on_balance(self, masses: FloatArray) -> float:
+        """What people with these masses pay, less what the goal lets them."""
+        return float((self.state.price * masses).sum()) - self.offset
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,7 @@ class ConeSolver:
                 at = tried
         scale = 1.0 / tau
         price = at.priced.by_column @ conditions.membership.T
-        return Prices(at.theta, tau, gap, State(scale, price * scale))
+        return Prices(at.theta, tau, gap, State(scale, price * scale), at.priced.offset)
 
     def _at(self, sweep: Sweep, conditions: Conditions, theta: FloatArray, tau: float) -> _At:
         priced = conditions.prices(theta, _SOFTNESS * tau)
