@@ -364,15 +364,16 @@ static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
 }
 
 // Weighted sum of log z. z is in [1, K], so the product of several z needs one logarithm; weights need one each.
-static inline double log_total(const float* z, const float* w, int size, bool weighted) {
+static inline double log_total(const float* z, const float* w, int size, bool weighted, int64_t n_clusters) {
     double sum = 0;
     if (weighted) {
         for (int i = 0; i < size; ++i) sum += (double)w[i] * log((double)z[i]);
         return sum;
     }
-    for (int first = 0; first < size; first += 16) {  // K^16 is finite for any K that fits in memory
+    const int together = n_clusters <= 1 << 15 ? kTile : kTile / 4;  // K^64 is finite up to 2^15 clusters, K^16 for any K
+    for (int first = 0; first < size; first += together) {
         double product[4] = {1, 1, 1, 1};
-        for (int i = first; i < smaller(first + 16, size); ++i) product[i % 4] *= (double)z[i];
+        for (int i = first; i < smaller(first + together, size); ++i) product[i % 4] *= (double)z[i];
         sum += log((product[0] * product[1]) * (product[2] * product[3]));
     }
     return sum;
@@ -412,7 +413,7 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
             if (bent) curvature[k * K + k] += total(widened(square));
         }
         sums[0] += total(widened(cost_sum));
-        sums[1] += log_total(z_values, w, size, a.weights != nullptr) - total(widened(low_sum));
+        sums[1] += log_total(z_values, w, size, a.weights != nullptr, K) - total(widened(low_sum));
         if (!bent) continue;
         if (every.step == 1 && K <= kDense) {
             for (int i = 0; i < size; ++i) sums[2] += (double)w[i];

@@ -63,7 +63,7 @@ class InMemorySweep:
         self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
         self._has_handed_out = False
         self.n_sweeps = 0
-        self._steps = curvature_steps(layout.cell_counts)
+        self._steps = curvature_steps(layout.cell_counts, n_clusters)
 
     @property
     def excess(self) -> FloatArray:

@@ -10,17 +10,20 @@ import numpy as np
 from .._core.tiles import TILE
 from .._typing import FloatArray, IntArray
 
-_CURVATURE_POINTS = 1 << 14  # of each cell that curvature is counted over: a few percent off are near enough
+_CURVATURE_POINTS = 1 << 8  # of each cell and cluster that curvature is counted over: a few percent off are near enough
+_OF_A_CELL = (1 << 12, 1 << 14)  # for few clusters at least, for many at most
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
 
 _LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
 _RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
 
 
-def curvature_steps(counts: IntArray) -> IntArray:
+def curvature_steps(counts: IntArray, n_clusters: int) -> IntArray:
     """Curvature is counted over one point in so many of each cell, by the cells' numbers of points."""
     n_cells = len(counts)
-    per_cell = max(_CURVATURE_POINTS * min(n_cells, _MANY_CELLS) // n_cells, TILE)
+    least, most = _OF_A_CELL
+    enough = min(max(_CURVATURE_POINTS * n_clusters, least), most)
+    per_cell = max(enough * min(n_cells, _MANY_CELLS) // n_cells, TILE)
     return np.maximum(counts // per_cell, 1).astype(np.int64)
 
 

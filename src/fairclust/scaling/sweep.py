@@ -345,7 +345,7 @@ class StreamedSweep:
         """Count softmax(−scale·a − scaled_price) by group."""
         job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price))
         if curvature:
-            job = replace(job, steps=curvature_steps(self.data.cell_counts.sum(axis=0)))
+            job = replace(job, steps=curvature_steps(self.data.cell_counts.sum(axis=0), self.n_clusters))
         found = self.ask_total(soft_tables, job)
         return Answer(
             masses=found.masses.T,
