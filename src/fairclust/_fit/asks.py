@@ -66,7 +66,7 @@ class Ask(ABC):
 
     @abstractmethod
     def penalty(self, masses: FloatArray, warm: Any = None) -> float:
-        """What labels with these masses cost beside F; where nobody sees to it that they do as asked, at these prices."""
+        """What labels with these masses cost beside F; where they need not do as asked, at these prices."""
 
     @abstractmethod
     def on_sample(self, fraction: float) -> Self:
