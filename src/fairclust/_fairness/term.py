@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._algebra import Expansion
+from .._algebra import Expansion, Logarithms
 from .._typing import FloatArray, IntArray
 from .kl import KLFairness
 from .notion import Part, rows_of
@@ -181,6 +181,17 @@ class Representation:
             ),
             bend,
         )
+
+    def logarithms(self, n_clusters: int) -> Logarithms | None:
+        """The term as logarithms of sizes and of masses; None: it has parts that are not."""
+        if not all(part.is_logarithmic for part in self.parts):
+            return None
+        weights = np.ones((n_clusters, self.n_parts)) if self.part_weights is None else self.part_weights
+        size = np.repeat(weights, [part.n_columns for part in self.parts], axis=1)
+        target = np.concatenate(
+            [np.broadcast_to(part.target, (n_clusters, part.n_columns)) for part in self.parts], axis=1
+        )
+        return Logarithms(size, size * target)
 
     def column_prices(self, price: FloatArray) -> FloatArray:
         """Prices by column, (n_clusters, n_columns), that add up to prices by cell: the smallest such."""

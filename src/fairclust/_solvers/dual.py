@@ -14,6 +14,9 @@ H and the bend are positive semi-definite, so the step goes downhill on E_τ; it
 A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
 costs that moved a little, goes on at the last temperature; where it would have to go far, or gets nowhere, it starts
 cold.
+
+E_τ is not convex: a cluster that shrinks to nothing is fair at no cost. Where a step would lead there, the clusters'
+sizes are held instead (see :mod:`.held`), and what is left is convex.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from .._algebra import Look, damped_weight_step, newton_step, weighted_look
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
+from .held import held
 from .trust import ENOUGH, Trust
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
@@ -34,6 +38,9 @@ _TRUSTED = 3.0  # longest first step that is tried
 _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
 _SHORT_COLD = 0.3  # the same, in a cold start
 _FAR = 40.0  # temperatures: prices that are so wrong lead anywhere, and a start without them is as short
+_MATTERS = 0.1  # of the cost that such prices promise to save: where it is less, the wrong ones concern few people
+_CLOSE = 1e-4  # of a temperature per point: a climb that promises less is done
+_ROUGH = 10.0  # times that, on the way to cooler prices
 _MOST_FAILED = 6  # steps in a row that do not lower the energy: then the model is wrong
 _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
@@ -64,6 +71,12 @@ class _At:
     def newton(self) -> FloatArray | None:
         """Newton's step for the prices by column, however long; None: a cluster lost a group."""
         return newton_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.want)
+
+    def is_near(self, person: float) -> bool:
+        """Whether Newton's step, however long, would save little, and every cluster has somebody."""
+        if self.newton is None or (self.answer.masses.sum(axis=1) < person).any():
+            return False
+        return abs(float((self.look.fall * self.newton).sum())) <= _MATTERS * abs(self.answer.cost)
 
     def step(self, trusted: FloatArray) -> FloatArray:
         """Newton's step; where it is longer than unknowns are trusted, each alone goes as far as that."""
@@ -135,22 +148,53 @@ class Dual:
         plain = sweep.assign(price)
         gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
         state = State(1.0 / (self.cooling[0] * gap), price)
-        floor = _SMALLEST_REST * plain.masses.sum(axis=1)
+        sizes = plain.masses.sum(axis=1)
+        floor = _SMALLEST_REST * sizes
         found: _Found | None = None
         for grown in _growing(fairness_weights, gap * float(plain.masses.sum()) / sweep.n_clusters):
             found = self._descend(sweep, fairness, grown, state, floor=floor)
-            assert found is not None
+            if found is None:
+                return self._cool_held(sweep, fairness, fairness_weights, gap, sizes)
             state = found.state
         for fraction in self.cooling[1:]:
             scale = 1.0 / (fraction * gap)
             cooler = self._descend(sweep, fairness, fairness_weights, State(scale, state.price * scale), floor=floor)
+            if cooler is None:
+                return self._cool_held(sweep, fairness, fairness_weights, gap, sizes)
             assert found is not None
-            assert cooler is not None
             if _is_lost(cooler, found):
                 break
             found, state = cooler, cooler.state
         assert found is not None
         return found
+
+    def _cool_held(
+        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, gap: float, sizes: FloatArray
+    ) -> _Found:
+        """The same with sizes held, at each temperature at those of the last: the full weight from the first."""
+        price, found = np.zeros((sweep.n_clusters, sweep.n_cells)), None
+        for fraction in self.cooling:
+            scale = 1.0 / (fraction * gap)
+            tol = _CLOSE if fraction == self.cooling[-1] else _ROUGH * _CLOSE
+            found = self._climb(sweep, fairness, fairness_weights, State(scale, price * scale), sizes, tol)
+            price, sizes = found.state.price, found.masses.sum(axis=1)
+        assert found is not None
+        return found
+
+    def _climb(
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        fairness_weights: FloatArray,
+        state: State,
+        sizes: FloatArray,
+        tol: float = _CLOSE,
+    ) -> _Found:
+        """Newton's steps at one temperature with these sizes."""
+        holding = held(fairness, fairness_weights, sizes, sweep.person)
+        assert holding is not None
+        found = holding.climb(sweep, state, tol, self.max_steps)
+        return _found(fairness, fairness_weights, found.state, found.answer)
 
     def _settle(
         self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found, to_beat: float
@@ -184,14 +228,17 @@ class Dual:
         while energy > cooler.energy + _PROMISE * abs(cooler.energy) and n_coolings < _MOST_COOLINGS:
             scale = _COOLING * cooler.state.scale
             last, n_coolings = cooler, n_coolings + 1
-            tried = self._descend(sweep, fairness, fairness_weights, State(scale, last.state.price * scale))
-            assert tried is not None
+            state = State(scale, last.state.price * scale)
+            tried = self._descend(sweep, fairness, fairness_weights, state)
+            if tried is None:
+                tried = self._climb(sweep, fairness, fairness_weights, state, last.masses.sum(axis=1))
             if _is_lost(tried, last):
                 break
             cooler = tried
             hard, energy = _label(sweep, cooler.state.price, fairness, fairness_weights)
-            if energy < lowest:
-                best, lowest = cooler, energy
+            if energy >= lowest:
+                break
+            best, lowest = cooler, energy
         if best is not cooler:
             hard, energy = _label(sweep, best.state.price, fairness, fairness_weights)
         return best, hard, energy
@@ -206,12 +253,15 @@ class Dual:
         *,
         is_warm: bool = False,
     ) -> _Found | None:
-        """Newton steps at one temperature. None: a warm start leads nowhere."""
+        """Newton steps at one temperature. None: a warm start leads nowhere, or another to where a cluster vanishes."""
         short = _SHORT if is_warm else _SHORT_COLD
         scale = state.scale
         at = _look(sweep, state.price, scale, fairness, fairness_weights)
+        can_hold = fairness.logarithms(sweep.n_clusters) is not None
         if is_warm and (at.newton is None or abs(at.newton).max() * scale > _FAR):
-            return None
+            if not can_hold or not at.is_near(sweep.person):
+                return None
+            return self._climb(sweep, fairness, fairness_weights, state, at.answer.masses.sum(axis=1))
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
             step = at.step(trust.lengths)
@@ -224,6 +274,8 @@ class Dual:
             tried = _look(sweep, at.price + step @ fairness.membership.T, scale, fairness, fairness_weights)
             sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
             is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
+            if can_hold and not is_warm and not is_alive.all():
+                return None
             kept = (at.look.energy - tried.look.energy) / fall if is_alive.all() else 0.0
             trust.learn(step, lengths, at.look.fall, tried.look.fall, kept)
             if kept >= ENOUGH:
@@ -235,8 +287,13 @@ class Dual:
                 if is_warm:
                     return None
                 break
-        relaxed = at.answer.cost + float(fairness_weights @ fairness.value(at.answer.masses))
-        return _Found(State(scale, last * scale), at.answer.masses, at.curvature, relaxed)
+        return _found(fairness, fairness_weights, State(scale, last * scale), at.answer)
+
+
+def _found(fairness: FairnessTerm, fairness_weights: FloatArray, state: State, answer: Answer) -> _Found:
+    relaxed = answer.cost + float(fairness_weights @ fairness.value(answer.masses))
+    assert answer.curvature is not None
+    return _Found(state, answer.masses, answer.curvature, relaxed)
 
 
 def _is_lost(cooler: _Found, found: _Found) -> bool:
