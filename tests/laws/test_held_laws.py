@@ -69,10 +69,11 @@ def test_a_cluster_that_lacks_a_group_gets_it_in_few_sweeps():
 
 
 def test_many_clusters_at_a_weight_lack_no_group():
-    """Forty people a cluster, and plain clusters all but of one group: a few would cost more than all distances."""
-    data = datasets.make_census_like(3000, random_state=0)
-    people = data.data.astype(np.float32)
-    model = FairKMeans(75, init="k-means++", n_init=1, fairness_weight=0.8 * 3000 / 75, random_state=0)
-    model.fit(people, sensitive_features=data.sensitive_features)
+    """Twenty-five people a cluster, and plain clusters all but of one group: some vanished, others kept no second."""
+    data = datasets.make_census_like(2000, random_state=0)
+    X = data.data.astype(np.float32)
+    model = FairKMeans(80, init=X[::25], n_init=1, fairness_weight=40.0).fit(
+        X, sensitive_features=data.sensitive_features
+    )
     assert model.balance_ > 0
-    assert model.fairness_error_ < 10
+    assert model.fairness_error_ < 5
