@@ -124,6 +124,11 @@ class Representation:
         """Smallest ratio between two groups' masses of one attribute in each cluster, (n_clusters,)."""
         return np.min([cluster_balances(table) for table, _ in self.by_attribute(masses)], axis=0)
 
+    def lacks_a_group(self, masses: FloatArray) -> bool:
+        """Whether a cluster has nobody of a group that it should have somebody of."""
+        tables = zip(self.attribute_parts, self.by_attribute(masses), strict=True)
+        return any(bool(((table <= 0) & (part.target > 0)).any()) for part, (table, _) in tables)
+
     def errors(self, masses: FloatArray) -> FloatArray:
         """Error of each cluster in each attribute, (n_clusters, n_attributes): what users are told."""
         tables = zip(self.attribute_parts, self.by_part(masses), strict=False)
