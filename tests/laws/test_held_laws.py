@@ -9,7 +9,7 @@ import oracles
 from cases import OracleSweep, in_memory_sweep, people
 from fairclust import FairKMeans, datasets
 from fairclust._fairness.overlap import OverlapFairness
-from fairclust._fairness.term import Representation, one_attribute
+from fairclust._fairness.term import Representation, one_attribute, representation
 from fairclust._solvers.held import held
 from fairclust._sweep.question import State
 
@@ -53,6 +53,18 @@ def test_prices_of_a_climb_are_the_slope_of_the_bound(target, make):
     found = holding.climb(sweep, State(20.0, np.zeros((4, len(target)))), 1e-12, 60)
     wanted = weight * (1.0 / sizes[:, None] - target / found.answer.masses)
     np.testing.assert_allclose(found.state.price, wanted, rtol=1e-3)  # kernels count in single precision
+
+
+def test_prices_of_two_attributes_add_up_in_a_cell():
+    membership = np.array([[1.0, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    data = people(300, 3, 4, 2)
+    codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
+    sweep = OracleSweep(oracles.point_costs(data.X, data.init), codes, 4)
+    target, sizes, weight = np.array([0.6, 0.4, 0.5, 0.5]), np.array([120.0, 100.0, 80.0]), np.array([40.0, 30.0, 20.0])
+    term = representation([(target[:2], False), (target[2:], False)], membership)
+    found = held(term, weight, sizes, 1.0).climb(sweep, State(20.0, np.zeros((3, 4))), 1e-12, 60)
+    wanted = weight[:, None] * (1.0 / sizes[:, None] - target / (found.answer.masses @ membership))
+    np.testing.assert_allclose(found.state.price, wanted @ membership.T, rtol=1e-4)
 
 
 def test_a_cluster_that_lacks_a_group_gets_it_in_few_sweeps():
