@@ -39,6 +39,22 @@ class Expansion:
 
 
 @dataclass(frozen=True)
+class Logarithms:
+    """A fairness term that is, up to a constant, logarithms of sizes less logarithms of masses.
+
+    Attributes
+    ----------
+    size : ndarray of shape (n_clusters, n_columns)
+        Weight of the log size of the part that the column belongs to.
+    masses : ndarray of shape (n_clusters, n_columns)
+        Weight of the log mass of each column.
+    """
+
+    size: FloatArray
+    masses: FloatArray
+
+
+@dataclass(frozen=True)
 class Look:
     """What a sweep says of the relaxed energy at a weight, by column.
 
@@ -95,6 +111,18 @@ def damped_cone_step(
     """The same for a goal, whose unknowns prices follow: ``through`` is ∂price/∂unknown."""
     solver = _for_systems_of(slope.size)
     return solver.damped_cone_step(curvature, scale, through, bend, slope, lengths)
+
+
+def damped_cell_steps(
+    curvature: FloatArray, scale: float, bend: FloatArray, slope: FloatArray, lengths: FloatArray
+) -> FloatArray:
+    """The same where each cell has prices of its own, which bend by themselves: a system of clusters per cell."""
+    through = np.ones((len(slope), 1, 1))
+    steps = np.empty_like(slope)
+    for c in range(slope.shape[1]):
+        own = (np.ascontiguousarray(table[:, c : c + 1]) for table in (bend[:, :, None], slope, lengths))
+        steps[:, c : c + 1] = damped_cone_step(curvature[c : c + 1], scale, through, *own)
+    return steps
 
 
 def _for_systems_of(n_unknowns: int) -> Any:

@@ -68,3 +68,24 @@ def test_polishing_never_makes_a_goal_dearer(seed):
     assert polished.fairness_goal_met_ >= plain.fairness_goal_met_
     if polished.fairness_goal_met_ == plain.fairness_goal_met_:
         assert polished.objective_ <= plain.objective_
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_cluster_lacks_a_group_whose_people_would_lower_the_energy(seed):
+    """Heavy tails: clusters of an outlier or two, whom somebody of the other group must join, however far."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.standard_t(1.5, (3000, 3)), (rng.random(3000) < 0.2).astype(int)
+    options = {"n_clusters": 10, "fairness_weight": 1e4, "n_init": 1, "random_state": 0}
+    left = FairKMeans(**options, polish=False).fit(X, sensitive_features=groups)
+    given = FairKMeans(**options).fit(X, sensitive_features=groups)
+    assert left.balance_ == 0
+    assert given.polished_
+    assert given.balance_ > 0
+    assert given.energy_ < left.energy_
+
+
+def test_a_fit_whose_clusters_lack_no_group_is_not_polished():
+    data = people(300, 3, 2, 0)
+    model = FairKMeans(3, fairness_weight=50.0, random_state=0).fit(data.X, sensitive_features=data.groups)
+    assert model.balance_ > 0
+    assert not model.polished_

@@ -11,7 +11,6 @@ import oracles
 from cases import SOLVERS, SWEEPS, OracleSweep, in_memory_sweep, people
 from fairclust._fairness.term import one_attribute
 from fairclust._solvers import Bound, Dual
-from fairclust._solvers.dual import Labelled
 from fairclust._sweep.question import State
 
 
@@ -188,9 +187,8 @@ def test_dual_price_is_the_weighted_slope_at_what_labels_hold(n_groups):
 def test_what_labels_hold_is_bounded_where_nobody_is_left():
     made = in_memory_sweep(np.array([[0.0, 1.0], [0.0, 5.0], [0.0, 9.0]]), np.array([0, 0, 1], dtype=np.int32), 2)
     solution = Dual().solve(made, one_attribute(np.array([2 / 3, 1 / 3])), np.full(2, 1e-3))
-    assert isinstance(solution.state, Labelled)
-    assert (solution.state.held >= 0.5).all()
-    assert (solution.state.held <= 2.0).all()
+    assert (solution.state.rounding >= 0.5).all()
+    assert (solution.state.rounding <= 2.0).all()
 
 
 @pytest.mark.parametrize("problem", INNER)

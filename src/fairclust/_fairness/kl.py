@@ -30,6 +30,11 @@ class KLFairness:
         return False
 
     @property
+    def is_logarithmic(self) -> bool:
+        """Whether it is log size − Σ target · log masses, up to a constant."""
+        return True
+
+    @property
     def n_columns(self) -> int:
         """One per group."""
         return int(self.target.shape[-1])

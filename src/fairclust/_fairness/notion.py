@@ -51,6 +51,11 @@ class Part(Protocol):
         ...
 
     @property
+    def is_logarithmic(self) -> bool:
+        """Whether it is log size − Σ target · log masses, up to a constant."""
+        ...
+
+    @property
     def n_columns(self) -> int:
         """How many columns it reads."""
         ...

@@ -37,6 +37,11 @@ class OverlapFairness:
         return True
 
     @property
+    def is_logarithmic(self) -> bool:
+        """Whether it is log size − Σ target · log masses, up to a constant."""
+        return False
+
+    @property
     def n_columns(self) -> int:
         """One per group, and one for everyone."""
         return int(self.target.shape[-1]) + 1

@@ -40,6 +40,11 @@ class SizeFairness:
         return False
 
     @property
+    def is_logarithmic(self) -> bool:
+        """Whether it is log size − Σ target · log masses, up to a constant."""
+        return False
+
+    @property
     def n_columns(self) -> int:
         """Everyone."""
         return 1

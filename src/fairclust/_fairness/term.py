@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._algebra import Expansion
+from .._algebra import Expansion, Logarithms
 from .._typing import FloatArray, IntArray
 from .kl import KLFairness
 from .notion import Part, rows_of
@@ -124,6 +124,11 @@ class Representation:
         """Smallest ratio between two groups' masses of one attribute in each cluster, (n_clusters,)."""
         return np.min([cluster_balances(table) for table, _ in self.by_attribute(masses)], axis=0)
 
+    def lacks_a_group(self, masses: FloatArray) -> bool:
+        """Whether a cluster has nobody of a group that it should have somebody of."""
+        tables = zip(self.attribute_parts, self.by_attribute(masses), strict=True)
+        return any(bool(((table <= 0) & (part.target > 0)).any()) for part, (table, _) in tables)
+
     def errors(self, masses: FloatArray) -> FloatArray:
         """Error of each cluster in each attribute, (n_clusters, n_attributes): what users are told."""
         tables = zip(self.attribute_parts, self.by_part(masses), strict=False)
@@ -181,6 +186,17 @@ class Representation:
             ),
             bend,
         )
+
+    def logarithms(self, n_clusters: int) -> Logarithms | None:
+        """The term as logarithms of sizes and of masses; None: it has parts that are not."""
+        if not all(part.is_logarithmic for part in self.parts):
+            return None
+        weights = np.ones((n_clusters, self.n_parts)) if self.part_weights is None else self.part_weights
+        size = np.repeat(weights, [part.n_columns for part in self.parts], axis=1)
+        target = np.concatenate(
+            [np.broadcast_to(part.target, (n_clusters, part.n_columns)) for part in self.parts], axis=1
+        )
+        return Logarithms(size, size * target)
 
     def column_prices(self, price: FloatArray) -> FloatArray:
         """Prices by column, (n_clusters, n_columns), that add up to prices by cell: the smallest such."""

@@ -7,7 +7,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from .._algebra import Expansion
+from .._algebra import Expansion, Logarithms
 from .._sweep.question import HardAnswer, State, Sweep
 from .._typing import FloatArray, IntArray
 
@@ -36,6 +36,8 @@ class FairnessTerm(Protocol):
     def slope(self, masses: FloatArray) -> FloatArray: ...
 
     def expansion(self, masses: FloatArray) -> Expansion: ...
+
+    def logarithms(self, n_clusters: int) -> Logarithms | None: ...
 
     @property
     def inverse(self) -> FloatArray: ...

@@ -17,6 +17,9 @@ masses that the term sees, so that prices are right for labels, at a temperature
 A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
 costs that moved a little, goes on at the last temperature; where it would have to go far, or gets nowhere, it starts
 cold.
+
+E_τ is not convex: a cluster that shrinks to nothing is fair at no cost. Where a step would lead there, the clusters'
+sizes are held instead (see :mod:`.held`), and what is left is convex.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from .._algebra import Look, damped_weight_step, newton_step, weighted_look
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
+from .held import held
 from .trust import ENOUGH, Trust
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
@@ -37,6 +41,8 @@ _TRUSTED = 3.0  # longest first step that is tried
 _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
 _SHORT_COLD = 0.3  # the same, in a cold start
 _FAR = 20.0  # temperatures: prices that are so wrong lead anywhere, and a start without them is as short
+_CLOSE = 1e-4  # of a temperature per point: a climb that promises less is done
+_ROUGH = 10.0  # times that, on the way to cooler prices
 _MOST_FAILED = 6  # steps in a row that do not lower the energy: then the model is wrong
 _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
@@ -46,19 +52,6 @@ _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
 _MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: where few points are left it says little
-
-
-@dataclass(frozen=True)
-class Labelled(State):
-    """Prices, and how their labels differ from their soft assignments.
-
-    Attributes
-    ----------
-    held : ndarray of shape (n_clusters, n_cells) or None
-        What clusters hold as labels, over what they hold softly. None: nobody looked.
-    """
-
-    held: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -102,14 +95,14 @@ class _Found:
     curvature: FloatArray
     energy: float
 
-    def labelled(self, price: FloatArray, hard: HardAnswer) -> Labelled:
+    def labelled(self, price: FloatArray, hard: HardAnswer) -> State:
         """Prices from here, with what their labels hold."""
         scaled_price = price * self.state.scale
         change = scaled_price - self.price * self.state.scale
         soft = self.masses - (self.curvature @ change.T[:, :, None])[:, :, 0].T
         least = np.maximum(hard.masses / _MOST_ROUNDED, np.finfo(float).tiny)
-        held = np.maximum(hard.masses / np.maximum(soft, least), 1.0 / _MOST_ROUNDED)
-        return Labelled(self.state.scale, scaled_price, held)
+        rounding = np.maximum(hard.masses / np.maximum(soft, least), 1.0 / _MOST_ROUNDED)
+        return State(self.state.scale, scaled_price, rounding)
 
 
 @dataclass(frozen=True)
@@ -167,44 +160,75 @@ class Dual:
         plain = sweep.assign(price)
         gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
         state = State(1.0 / (self.cooling[0] * gap), price)
-        floor = _SMALLEST_REST * plain.masses.sum(axis=1)
+        sizes = plain.masses.sum(axis=1)
+        floor = _SMALLEST_REST * sizes
         found: _Found | None = None
         for grown in _growing(fairness_weights, gap * float(plain.masses.sum()) / sweep.n_clusters):
             found = self._descend(sweep, fairness, grown, state, floor=floor)
-            assert found is not None
+            if found is None:
+                return self._cool_held(sweep, fairness, fairness_weights, gap, sizes)
             state = found.state
         for fraction in self.cooling[1:]:
             scale = 1.0 / (fraction * gap)
             cooler = self._descend(sweep, fairness, fairness_weights, State(scale, state.price * scale), floor=floor)
+            if cooler is None:
+                return self._cool_held(sweep, fairness, fairness_weights, gap, sizes)
             assert found is not None
-            assert cooler is not None
             if _is_lost(cooler, found):
                 break
             found, state = cooler, cooler.state
         assert found is not None
         return found
 
+    def _cool_held(
+        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, gap: float, sizes: FloatArray
+    ) -> _Found:
+        """The same with sizes held, at each temperature at those of the last: the full weight from the first."""
+        price, found = np.zeros((sweep.n_clusters, sweep.n_cells)), None
+        for fraction in self.cooling:
+            scale = 1.0 / (fraction * gap)
+            tol = _CLOSE if fraction == self.cooling[-1] else _ROUGH * _CLOSE
+            found = self._climb(sweep, fairness, fairness_weights, State(scale, price * scale), sizes, tol)
+            price, sizes = found.state.price, found.masses.sum(axis=1)
+        assert found is not None
+        return found
+
+    def _climb(
+        self,
+        sweep: Sweep,
+        fairness: FairnessTerm,
+        fairness_weights: FloatArray,
+        state: State,
+        sizes: FloatArray,
+        tol: float = _CLOSE,
+    ) -> _Found:
+        """Newton's steps at one temperature with these sizes."""
+        holding = held(fairness, fairness_weights, sizes, sweep.person)
+        assert holding is not None
+        found = holding.climb(sweep, state, tol, self.max_steps)
+        return _found(fairness, fairness_weights, found.state, found.price, found.answer)
+
     def _settle(
-        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, labels: _Labels, to_beat: float
+        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, taken: _Labels, to_beat: float
     ) -> Solution:
         """With a large weight a few points decide: Newton steps on the labels' own masses, while they do not beat."""
-        found, first = labels.found, labels
+        found, first = taken.found, taken
         price, scale = found.state.price, found.state.scale
         for _ in range(_SETTLING):
-            if labels.energy < to_beat:
-                return Solution(found.labelled(price, labels.hard), hard=labels.hard)
-            term = fairness.expansion(labels.hard.masses)
+            if taken.energy < to_beat:
+                return Solution(found.labelled(price, taken.hard), hard=taken.hard)
+            term = fairness.expansion(taken.hard.masses)
             want = fairness_weights[:, None] * term.slope - price @ fairness.inverse
             bend = fairness_weights[:, None, None] * term.bend
             step = newton_step(found.curvature, scale, fairness.membership, bend, want)
             if step is None:
                 break
             price = price + step @ fairness.membership.T
-            labels = _label(sweep, found, fairness, fairness_weights, price)
+            taken = _label(sweep, found, fairness, fairness_weights, price)
         return Solution(found.labelled(found.state.price, first.hard))
 
     def _keep(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found) -> _Labels:
-        """Cool until the labels keep what the soft assignments promise.
+        """Cool until the labels keep what the soft assignments promise, while that brings something.
 
         Where points are few or alike, all of them are a little soft before one changes its label: it must be cooler.
         """
@@ -215,12 +239,14 @@ class Dual:
             scale = _COOLING * labels.found.state.scale
             state = State(scale, labels.found.state.price * scale)
             cooler = self._descend(sweep, fairness, fairness_weights, state)
-            assert cooler is not None
+            if cooler is None:
+                cooler = self._climb(sweep, fairness, fairness_weights, state, labels.found.masses.sum(axis=1))
             if _is_lost(cooler, labels.found):
                 break
             labels = _label(sweep, cooler, fairness, fairness_weights)
-            if labels.energy < best.energy:
-                best = labels
+            if labels.energy >= best.energy:
+                break
+            best = labels
         return best if best is labels else _label(sweep, best.found, fairness, fairness_weights)
 
     def _descend(
@@ -233,13 +259,13 @@ class Dual:
         *,
         is_warm: bool = False,
     ) -> _Found | None:
-        """Newton steps at one temperature. None: a warm start leads nowhere."""
+        """Newton steps at one temperature. None: a warm start leads nowhere, or another to where a cluster vanishes."""
         short = _SHORT if is_warm else _SHORT_COLD
         scale = state.scale
         answer = _answer(sweep, state.price, scale)
-        held = state.held if isinstance(state, Labelled) else None
-        more = 0.0 if held is None else (held - 1.0) * answer.masses  # that labels hold
+        more = 0.0 if state.rounding is None else (state.rounding - 1.0) * answer.masses  # that labels hold
         at = _look(answer, state.price, scale, fairness, fairness_weights, more)
+        can_hold = fairness.logarithms(sweep.n_clusters) is not None
         if is_warm and (at.newton is None or abs(at.newton).max() * scale > _FAR):
             return None
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
@@ -255,6 +281,8 @@ class Dual:
             tried = _look(_answer(sweep, price, scale), price, scale, fairness, fairness_weights, more)
             sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
             is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
+            if can_hold and not is_warm and not is_alive.all():
+                return None
             kept = (at.look.energy - tried.look.energy) / fall if is_alive.all() else 0.0
             trust.learn(step, lengths, at.look.fall, tried.look.fall, kept)
             if kept >= ENOUGH:
@@ -266,8 +294,20 @@ class Dual:
                 if is_warm:
                     return None
                 break
-        relaxed = at.answer.cost + float(fairness_weights @ fairness.value(_rounded(at.answer.masses, more)))
-        return _Found(State(scale, last * scale), at.price, at.answer.masses, at.curvature, relaxed)
+        return _found(fairness, fairness_weights, State(scale, last * scale), at.price, at.answer, more)
+
+
+def _found(
+    fairness: FairnessTerm,
+    fairness_weights: FloatArray,
+    state: State,
+    price: FloatArray,
+    answer: Answer,
+    more: FloatArray | float = 0.0,
+) -> _Found:
+    relaxed = answer.cost + float(fairness_weights @ fairness.value(_rounded(answer.masses, more)))
+    assert answer.curvature is not None
+    return _Found(state, price, answer.masses, answer.curvature, relaxed)
 
 
 def _is_lost(cooler: _Found, found: _Found) -> bool:

@@ -27,10 +27,14 @@ class State:
         Weight on the point costs: the inverse of a temperature.
     scaled_price : ndarray of shape (n_clusters, n_cells)
         scale · price: what a point of the cell has to overcome to enter the cluster, in units of the exponent.
+    rounding : ndarray of shape (n_clusters, n_cells) or None
+        What clusters hold as labels of these prices, over what they hold softly. Assignments do not depend on it. None:
+        nobody looked.
     """
 
     scale: float
     scaled_price: FloatArray
+    rounding: FloatArray | None = None
 
     @property
     def price(self) -> FloatArray:

@@ -119,7 +119,7 @@ class FairClusterer(ClusterMixin, Savable, ComparedToPlain, Asking):  # type: ig
 
     def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
         """Single moves, where wanted and possible."""
-        wanted = aim.is_goal if self.polish == "auto" else bool(self.polish)
+        wanted = aim.is_goal or _is_worth_polishing(problem, fit) if self.polish == "auto" else bool(self.polish)
         sweep = problem.sweep
         is_small = sweep.n_samples <= _LARGEST_POLISHED or self.polish is True
         can_be = problem.objective.can_polish and sweep.can_move_points and not sweep.is_weighted
@@ -206,3 +206,12 @@ def _no_groups(fairness_weight: Any, y: Any) -> str:
         f"{what} asked for, but no groups are given, so this is plain clustering and nothing is known about its "
         f"fairness. {where}For plain clustering, say fairness_weight=0."
     )
+
+
+def _is_worth_polishing(problem: Problem, fit: WeightedFit) -> bool:
+    """Whether, at a weight, a cluster lacks a group: the few people it needs are no tie that prices could settle.
+
+    The paper's algorithm is left as it is.
+    """
+    is_weighted = bool(fit.fairness_weights.any()) and not problem.solver.rests_on_energy
+    return is_weighted and problem.fairness.lacks_a_group(fit.result.masses)

@@ -114,8 +114,9 @@ feature_weights : dict, list or None, default=None
 """,
     "polish": """
 polish : bool or "auto", default="auto"
-    At the end, move single points while that lowers the energy. "auto": with a goal, up to 100,000 rows and without
-    sample weights. A polished point may have another label than :meth:`predict` gives it.
+    At the end, move single points while that lowers the energy. "auto": with a goal, and at a weight where a cluster
+    lacks a group, up to 100,000 rows and without sample weights. A polished point may have another label than
+    :meth:`predict` gives it.
 """,
     "machine": """
 random_state : int, RandomState or None, default=None
