@@ -264,7 +264,6 @@ def test_bundles_keep_to_a_part_of_the_workers_memory_and_to_their_share():
     assert _dask._shared_out(10, {"a": 1, "b": 4}) == {"a": [0, 1], "b": [2, 3, 4, 5, 6, 7, 8, 9]}
 
 
-@pytest.mark.slow
 def test_all_workers_killed_during_a_fit_change_nothing(people, expected, monkeypatch):
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,

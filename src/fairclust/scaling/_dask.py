@@ -310,7 +310,28 @@ def _bundles(client: Any, parts: Sequence[Any]) -> list[tuple[Any, list[int]]]:
         for group in _cut(own, [sizes.get(futures[i].key, 0) for i in own], -(-len(own) // n_tasks), most):
             bundle = client.submit(_bundled, [futures[i] for i in group], group, pure=False, **_on(name))
             bundles.append((bundle, group))
+    _release(client, [*futures, *(bundle for bundle, _ in bundles)])
     return bundles
+
+
+def _release(client: Any, futures: Sequence[Any]) -> None:
+    """Once they are where they should be, whoever comes may make them again.
+
+    Where all workers are gone the scheduler would wait for one of the old names, also for tasks that others may run.
+    """
+    sys.modules["distributed"].wait(futures)
+    client.run_on_scheduler(_unrestricted, keys=[future.key for future in futures])
+
+
+def _unrestricted(dask_scheduler: Any, keys: Sequence[Any]) -> None:
+    """Let any worker run these tasks, and those that they are made from."""
+    waiting, seen = [dask_scheduler.tasks[key] for key in keys if key in dask_scheduler.tasks], set()
+    while waiting:
+        task = waiting.pop()
+        if task.key not in seen:
+            seen.add(task.key)
+            task.worker_restrictions = None
+            waiting.extend(task.dependencies)
 
 
 def _near_holders(holders: Sequence[Sequence[str]], shares: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
