@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from ..context import Context
 from ..records import SuiteResult
-from . import frontier, goals, hard, memory, parity, quality, speed, sweep, threads
+from . import frontier, goals, hard, memory, parity, quality, speed, starts, sweep, threads
 
 SUITES: dict[str, tuple[str, Callable[[Context, SuiteResult], None]]] = {
     "speed": ("A whole fit against plain K-means", speed.run),
+    "starts": ("Whole calls that draw their starts", starts.run),
     "sweep": ("Cost of one pass per point, by number of points", sweep.run),
     "memory": ("Peak memory of a fit beyond its input", memory.run),
     "parity": ("λ=0 against scikit-learn's KMeans", parity.run),
