@@ -22,6 +22,7 @@ from .records import FitResult, Start
 _SATURATED = 300.0  # natural weights; beyond, a person in the wrong place costs more than any distance
 _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
 _FELT = 2.0  # temperatures
+_MANY = 100  # people per cluster, on average: one more or less is a hundredth, which is what goals are about
 _FEW = 10  # people: clusters as small as that are rare, and are repaired
 _MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
@@ -163,7 +164,8 @@ class GoalAim(Aim):
     def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Fit; where no clustering can meet the goal, as near to it as one can."""
         ask = self.ask(problem)
-        if problem.is_whole and problem.objective.can_relocate and problem.objective.relaxed() is None:
+        is_plain_space = problem.objective.can_relocate and problem.objective.relaxed() is None
+        if problem.is_whole and is_plain_space and ask.are_many:
             result = _roughly_first(problem, ask, start)
         else:
             result = problem.fit_ask(ask, start)
@@ -189,7 +191,8 @@ class GoalAim(Aim):
             for slack in (0.0, _SLACK)
         )
         filled = inside if sizes_of_whole is None else replace(inside, sizes=sizes_of_whole)
-        ask = GoalAsk(itself, inside, filled, goal.rounding(membership, problem.sweep))
+        are_many = problem.sweep.n_samples >= _MANY * problem.sweep.n_clusters
+        ask = GoalAsk(itself, inside, filled, goal.rounding(membership, problem.sweep), are_many=are_many)
         return ask if problem.is_whole else ask.on_sample(1.0)  # the conditions are the sample's already
 
     def _sizes_of_whole(self, goal: Goal, problem: Problem) -> SizeInterval | None:
@@ -243,13 +246,21 @@ class GoalAim(Aim):
 
 
 def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
-    """Fit as on a sample, people not being whole; then cold, and to the person. What is left is a few near a tie."""
-    rough = ask.on_sample(1.0)
-    first = problem.fit_ask(rough, start, replace(problem.settings, max_iter=max(problem.settings.max_iter - 1, 1)))
+    """Fit as on a sample, people not being whole; then cold, and to the person. What is left is a few near a tie.
+
+    Where that is not so, and whole people miss the goal, they are whole from the start.
+    """
+    settings = problem.settings
+    first = problem.fit_ask(ask.on_sample(1.0), start, replace(settings, max_iter=max(settings.max_iter - 1, 1)))
     cold = replace(first.warm, temperature=ask.solver.coldest * first.warm.gap)
-    n_left = max(problem.settings.max_iter - first.n_iter, 1)
-    last = problem.fit_ask(ask, Start(first.parameters, cold), replace(problem.settings, max_iter=n_left))
-    return replace(last, n_sweeps=first.n_sweeps + last.n_sweeps)
+    n_left = max(settings.max_iter - first.n_iter, 1)
+    last = problem.fit_ask(ask, Start(first.parameters, cold), replace(settings, max_iter=n_left))
+    n_sweeps = first.n_sweeps + last.n_sweeps
+    if ask.penalty(last.masses) > 0:
+        again = problem.fit_ask(ask, start)
+        return replace(again, n_sweeps=n_sweeps + again.n_sweeps)
+    history = np.append(first.energy_history[first.energy_history > last.energy_history[0]], last.energy_history)
+    return replace(last, energy_history=history, n_iter=len(history), n_sweeps=n_sweeps)
 
 
 def multipliers(ask: GoalAsk, result: FitResult) -> FloatArray:

@@ -191,6 +191,8 @@ class GoalAsk(Ask):
         How whole people are made to meet the goal. None: they are left as prices have them, on a sample, where a person
         stands for many.
     solver : ConeSolver
+    are_many : bool
+        Whether a person more or less in a cluster is next to nothing.
     """
 
     goal: Conditions
@@ -198,6 +200,7 @@ class GoalAsk(Ask):
     filled: Conditions
     rounding: Rounding | None = repair
     solver: ConeSolver = field(default_factory=ConeSolver)
+    are_many: bool = True
 
     def propose(self, sweep: DataSweep, warm: Prices | None, to_beat: float) -> Proposal:
         """Solved prices, near-ties split, whole people moved until the goal holds; cooler while that does not beat."""
@@ -233,11 +236,12 @@ class GoalAsk(Ask):
     def penalty(self, masses: FloatArray, warm: Prices | None = None) -> float:
         """Nothing where the goal is met, infinity elsewhere. Where people are not whole, what they pay on balance.
 
-        Labels that miss the goal a little are a little cheaper than those that meet it, by their prices.
+        Labels that miss the goal a little are a little cheaper than those that meet it, by their prices. Where people
+        are few, labels miss it by whole people, and prices say little.
         """
         if self.rounding is not None:
             return 0.0 if not self.goal.beyond(masses).any() else np.inf
-        return 0.0 if warm is None else warm.on_balance(masses)
+        return warm.on_balance(masses) if self.are_many and warm is not None else 0.0
 
     def failing(self, masses: FloatArray) -> int | None:
         """The cluster farthest from the goal for its size."""
