@@ -22,7 +22,9 @@ from .records import FitResult, Start
 _SATURATED = 300.0  # natural weights; beyond, a person in the wrong place costs more than any distance
 _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
 _FELT = 2.0  # temperatures
-_MANY = 100  # people per cluster, on average: one more or less is a hundredth, which is what goals are about
+_MANY = 1000  # people per cluster, on average: one more or less is a tenth of what goals are about
+_COLD_ITERATIONS = 5  # after a fit has settled: what is left is a few people near a tie
+_ROUNDING = 1e-9  # relative difference of two energies that is none
 _FEW = 10  # people: clusters as small as that are rare, and are repaired
 _MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
 _SLACK = 0.01  # of a goal that prices leave to whole people: about one in clusters of a thousand
@@ -164,9 +166,11 @@ class GoalAim(Aim):
     def fit(self, problem: Problem, start: Start) -> WeightedFit:
         """Fit; where no clustering can meet the goal, as near to it as one can."""
         ask = self.ask(problem)
-        is_plain_space = problem.objective.can_relocate and problem.objective.relaxed() is None
-        if problem.is_whole and is_plain_space and ask.are_many:
+        is_in_space = problem.objective.can_relocate and problem.objective.relaxed() is None
+        if problem.is_whole and is_in_space and ask.are_many:
             result = _roughly_first(problem, ask, start)
+        elif problem.is_whole and is_in_space:
+            result = _cooled(problem, ask, problem.fit_ask(ask, start))
         else:
             result = problem.fit_ask(ask, start)
         return WeightedFit(result, multipliers(ask, result), result.n_sweeps)
@@ -191,7 +195,7 @@ class GoalAim(Aim):
             for slack in (0.0, _SLACK)
         )
         filled = inside if sizes_of_whole is None else replace(inside, sizes=sizes_of_whole)
-        are_many = problem.sweep.n_samples >= _MANY * problem.sweep.n_clusters
+        are_many = (problem.n_people or problem.sweep.n_samples) >= _MANY * problem.sweep.n_clusters
         ask = GoalAsk(itself, inside, filled, goal.rounding(membership, problem.sweep), are_many=are_many)
         return ask if problem.is_whole else ask.on_sample(1.0)  # the conditions are the sample's already
 
@@ -252,15 +256,30 @@ def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
     """
     settings = problem.settings
     first = problem.fit_ask(ask.on_sample(1.0), start, replace(settings, max_iter=max(settings.max_iter - 1, 1)))
-    cold = replace(first.warm, temperature=ask.solver.coldest * first.warm.gap)
-    n_left = max(settings.max_iter - first.n_iter, 1)
-    last = problem.fit_ask(ask, Start(first.parameters, cold), replace(settings, max_iter=n_left))
-    n_sweeps = first.n_sweeps + last.n_sweeps
+    last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1))
     if ask.penalty(last.masses) > 0:
-        again = problem.fit_ask(ask, start)
-        return replace(again, n_sweeps=n_sweeps + again.n_sweeps)
+        again = _cooled(problem, ask, problem.fit_ask(ask, start))
+        return replace(again, n_sweeps=last.n_sweeps + again.n_sweeps)
+    return last
+
+
+def _cooled(problem: Problem, ask: GoalAsk, result: FitResult) -> FitResult:
+    """A few more iterations at the coldest prices, where a fit settled before it had to cool."""
+    n_left = min(_COLD_ITERATIONS, problem.settings.max_iter - result.n_iter)
+    if n_left < 1 or not ask.solver.can_cool(result.warm):
+        return result
+    after = _cold(problem, ask, result, n_left)
+    if ask.penalty(after.masses) > 0 or after.energy >= result.energy - _ROUNDING * abs(result.energy):
+        return replace(result, n_sweeps=after.n_sweeps)
+    return after
+
+
+def _cold(problem: Problem, ask: GoalAsk, first: FitResult, max_iter: int) -> FitResult:
+    """Go on at the coldest prices; the history goes on where it falls."""
+    cold = replace(first.warm, temperature=ask.solver.coldest * first.warm.gap)
+    last = problem.fit_ask(ask, Start(first.parameters, cold), replace(problem.settings, max_iter=max_iter))
     history = np.append(first.energy_history[first.energy_history > last.energy_history[0]], last.energy_history)
-    return replace(last, energy_history=history, n_iter=len(history), n_sweeps=n_sweeps)
+    return replace(last, energy_history=history, n_iter=len(history), n_sweeps=first.n_sweeps + last.n_sweeps)
 
 
 def multipliers(ask: GoalAsk, result: FitResult) -> FloatArray:

@@ -53,8 +53,8 @@ class Prices:
     offset: float = 0.0
 
     def on_balance(self, masses: FloatArray) -> float:
-        """What people with these masses pay, less what the goal lets them."""
-        return float((self.state.price * masses).sum()) - self.offset
+        """What people with these masses pay beyond what the goal lets them; nothing where they are well within it."""
+        return max(float((self.state.price * masses).sum()) - self.offset, 0.0)
 
 
 @dataclass(frozen=True)
