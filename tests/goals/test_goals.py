@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -73,6 +75,38 @@ def test_the_goal_is_met_and_costs_no_more_than_one_weight_for_all(seed, limit):
     fair = [fit.objective for fit in uniform if problem.fairness.value(fit.masses).max() <= limit]
     assert found.result.objective <= min(fair, default=np.inf) * 1.01
     assert found.fairness_weights.shape == (4, 1)
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.01])
+def test_many_people_are_fitted_roughly_first_and_meet_the_goal_to_the_person(limit):
+    data = people(6000, n_clusters=4, n_groups=3, seed=1)
+    problem = problem_of(data)
+    aim = GoalAim(MaxFairnessError(problem.fairness, limit), NAMES)
+    assert aim.ask(problem).are_many
+    found = aim.fit(problem, Start(data.init)).result
+    assert problem.fairness.value(found.masses).max() <= limit
+    np.testing.assert_array_equal(found.masses, np.round(found.masses))
+    assert (np.diff(found.energy_history) < 0).all()
+    assert found.energy_history[-1] == pytest.approx(found.objective)
+    whole = problem.fit_ask(aim.ask(problem), Start(data.init))  # people whole from the first iteration on
+    assert found.objective <= whole.objective * 1.002
+
+
+def test_what_a_goal_is_missed_by_is_taken_at_its_prices_where_people_are_many():
+    data = people(6000, n_clusters=4, n_groups=2, seed=0)
+    problem = problem_of(data)
+    problem.objective.fill(problem.sweep, data.init)
+    ask = GoalAim(MaxFairnessError(problem.fairness, 0.001), NAMES).ask(problem)
+    rough = ask.on_sample(1.0)
+    prices = rough.propose(problem.sweep, None, np.inf).warm
+    plain = problem.sweep.assign(np.zeros((4, 2)))
+    fair = problem.sweep.assign(prices.state.price)
+    # By weak duality, to the softness of the prices: labels that miss the goal cost what those that meet it do.
+    assert plain.cost < 0.99 * fair.cost
+    assert plain.cost + rough.penalty(plain.masses, prices) >= 0.999 * (fair.cost + rough.penalty(fair.masses, prices))
+    assert np.isinf(ask.penalty(plain.masses, prices))
+    few = replace(rough, are_many=False)
+    assert few.penalty(plain.masses, prices) == 0
 
 
 def test_exact_proportions_differ_from_the_ideal_by_less_than_a_point():

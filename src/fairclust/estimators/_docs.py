@@ -143,7 +143,7 @@ temperature_ : float
 energy_ : float
     ``objective_`` plus the weighted fairness errors of the clusters (with soft assignments, the relaxed energy).
 energy_history_ : ndarray of shape (n_iter_,)
-    Energy after each outer iteration; it never rises.
+    Energy after each outer iteration; it never rises. With a goal, the last ones are costs of labels that meet it.
 """,
     "fairness_": """
 cluster_sizes_ : ndarray of shape (n_clusters,)
