@@ -1,7 +1,7 @@
 """The outer loop: point costs → labels → parameters, until nothing moves. The same for every objective and every ask.
 
 The energy of a labelling is F(labels) plus what the ask says that its masses cost. A proposal that does not lower it is
-not taken, so the history falls strictly; under a goal it holds the costs of labels that meet it, where people are whole.
+not taken, so the history falls strictly; under a goal it holds costs of labels that meet it, where people are whole.
 """
 
 from __future__ import annotations
