@@ -14,8 +14,8 @@ from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 
 Init = str | AnyArray | Callable[..., Any]
-_PER_CLUSTER = 20  # rows at the least, with very many clusters
-_SAMPLE = 1 << 16  # k-means++ looks at no more rows than this: more of them do not make better seeds
+_PER_CLUSTER = 100  # rows at the least, with many clusters
+_SAMPLE = 1 << 13  # k-means++ looks at no more rows than this where that is enough: more do not make better seeds
 
 
 def starting_centers(
