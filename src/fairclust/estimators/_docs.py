@@ -86,7 +86,7 @@ lipschitz : float, default=2.0
 """,
     "starts": """
 init : {"k-means++", "random"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-    Starting centres. Above 8,192 rows (100 per cluster, if that is more), k-means++ looks at a random sample of that size.
+    Starting centres. Above 8,192 rows (100 per cluster, if more), k-means++ looks at a random sample of that size.
 n_init : "auto" or int, default="auto"
     Number of starts; the best is kept. "auto": 1 for k-means++ and arrays, 10 for "random" and callables. One
     start that is drawn is the best of eight plain fits of a sample (not of medoids, nor with ``solver="bound"``). With
