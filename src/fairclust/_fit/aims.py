@@ -195,7 +195,7 @@ class GoalAim(Aim):
             for slack in (0.0, _SLACK)
         )
         filled = inside if sizes_of_whole is None else replace(inside, sizes=sizes_of_whole)
-        are_many = (problem.n_people or problem.sweep.n_samples) >= _MANY * problem.sweep.n_clusters
+        are_many = problem.sweep.n_samples >= _MANY * problem.sweep.n_clusters
         ask = GoalAsk(itself, inside, filled, goal.rounding(membership, problem.sweep), are_many=are_many)
         return ask if problem.is_whole else ask.on_sample(1.0)  # the conditions are the sample's already
 
@@ -252,15 +252,16 @@ class GoalAim(Aim):
 def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
     """Fit as on a sample, people not being whole; then cold, and to the person. What is left is a few near a tie.
 
-    Where that is not so, and whole people miss the goal, they are whole from the start.
+    Where that is not so, for clusters of a few people, they are whole from the start.
     """
     settings = problem.settings
     first = problem.fit_ask(ask.on_sample(1.0), start, replace(settings, max_iter=max(settings.max_iter - 1, 1)))
-    last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1))
-    if ask.penalty(last.masses) > 0:
-        again = _cooled(problem, ask, problem.fit_ask(ask, start))
-        return replace(again, n_sweeps=last.n_sweeps + again.n_sweeps)
-    return last
+    if first.masses.sum(axis=1).min() >= _MANY * problem.sweep.person:
+        last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1))
+        if ask.penalty(last.masses) == 0:
+            return last
+    again = _cooled(problem, ask, problem.fit_ask(ask, start))
+    return replace(again, n_sweeps=first.n_sweeps + again.n_sweeps)
 
 
 def _cooled(problem: Problem, ask: GoalAsk, result: FitResult) -> FitResult:

@@ -5,7 +5,7 @@ That problem is convex, whatever the clusters' sizes. Its dual has one unknown p
     D(θ) = Σ_p min_k (a_pk + price_k,cell(p)(θ)) − offset(θ),
 
 is concave, and every θ gives a lower bound on the cost of any assignment that meets the goal, fractional ones too. The
-minimum is softened by a temperature τ and the fair mixes by four of them; Newton's steps on θ, then it is cooled. The
+minimum is softened by a temperature τ and the fair mixes by two of them; Newton's steps on θ, then it is cooled. The
 gradient is what each cluster holds less its own fair mix: zero where the goal is met.
 """
 
@@ -23,7 +23,7 @@ from .trust import ENOUGH, Trust
 
 _COOLING = 0.2  # of the temperature, from one to the next
 _ROUNDING = 1e-9  # relative difference of two temperatures that is none
-_SOFTNESS = 4.0  # temperatures, for the mixes: sharper ones turn faster than points change, and steps overshoot
+_SOFTNESS = 2.0  # temperatures, for the mixes: sharper ones turn faster than points change, and steps overshoot
 _LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model is wrong for other reasons, rounding
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
 _ONE = 1.0  # or one person, as people weigh on average
