@@ -103,8 +103,8 @@ template <class T> static inline void transpose_square(typename Simd<T>::vec* sq
 template <class T>
 static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* turned) {
     if (size < kTile) memset(turned, 0, sizeof(T) * kTile * count);
+    const int32_t* order = a.order + start;
     if (a.feature_stride) {
-        const int32_t* order = a.order + start;
         for (int64_t m = 0; m < count; ++m) {
             const T* column = a.X + (first + m) * a.feature_stride;
             for (int i = 0; i < size; ++i) turned[m * kTile + i] = column[order[i]];
@@ -112,7 +112,6 @@ static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, 
         return;
     }
     constexpr int W = lanes<T>();
-    const int32_t* order = a.order + start;
     int i = 0;
     for (; count >= W && i + W <= size; i += W)
         for (int64_t m = 0; m < count; m += W) {

@@ -265,7 +265,6 @@ class Dual:
         answer = _answer(sweep, state.price, scale)
         more = 0.0 if state.rounding is None else (state.rounding - 1.0) * answer.masses  # that labels hold
         at = _look(answer, state.price, scale, fairness, fairness_weights, more)
-        can_hold = fairness.logarithms(sweep.n_clusters) is not None
         if is_warm and (at.newton is None or abs(at.newton).max() * scale > _FAR):
             return None
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
@@ -281,7 +280,7 @@ class Dual:
             tried = _look(_answer(sweep, price, scale), price, scale, fairness, fairness_weights, more)
             sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
             is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
-            if can_hold and not is_warm and not is_alive.all():
+            if not is_warm and not is_alive.all() and fairness.logarithms(sweep.n_clusters) is not None:
                 return None
             kept = (at.look.energy - tried.look.energy) / fall if is_alive.all() else 0.0
             trust.learn(step, lengths, at.look.fall, tried.look.fall, kept)
