@@ -12,6 +12,7 @@ from cases import SOLVERS, people
 from fairclust import FairKMeans
 from fairclust._fairness.term import one_attribute
 from fairclust._fit import coarse as coarse_to_fine
+from fairclust._fit import loop
 from fairclust._fit.coarse import fit_coarse_to_fine
 from fairclust._fit.loop import ASSIGNMENTS, fit_once
 from fairclust._fit.problem import PointsProblem
@@ -85,6 +86,21 @@ def test_the_energy_is_that_of_the_labels_at_their_means_however_far_centres_ran
     own = np.array([data.X[labels == k].mean(axis=0) for k in range(len(data.init))])
     assert result.objective == pytest.approx(((data.X - own[labels]) ** 2).sum())
     assert result.energy == pytest.approx(result.objective + data.weight * fairness.value(result.masses).sum())
+
+
+def test_with_a_memory_labels_beat_the_dearest_of_the_last_ones():
+    for seed in range(4):
+        found = fit(people(200, seed=seed), settings=Settings(runs_ahead=True, memory=4)).energy_history
+        assert all(energy < max(found[max(0, i - 4) : i]) for i, energy in enumerate(found) if i)
+
+
+@pytest.mark.parametrize(
+    ("history", "memory", "is_slow"),
+    [([100.0], 1, False), ([100.0, 99.9], 1, False), ([101.0, 100.0, 99.9999], 1, True),
+     ([101.0, 100.0, 99.9999], 2, False), ([100.0001, 101.0, 100.0], 2, True), ([100.0, 100.0], 2, False)],
+)  # fmt: skip
+def test_a_fall_below_a_hundredth_of_tol_is_none_worth_another_iteration(history, memory, is_slow):
+    assert loop._is_slow(history, Settings(tol=1e-3, memory=memory), scale=100.0) is is_slow
 
 
 def test_stops_when_labels_do_not_change():

@@ -20,16 +20,18 @@ from .settings import Settings
 if TYPE_CHECKING:
     from .problem import Problem
 
-_SMALLEST_SAMPLE = 1 << 15  # points: fewer rank neither centres nor prices well
+_SMALLEST_SAMPLE = 1 << 14  # points: fewer rank neither centres nor prices well
+_FINEST = 4  # one point in so many: a sample of more costs what it saves
 _COARSEST = 16  # one point in so many: the sample's iterations are then a small part of a fit
-_COARSE_TOL = 0.01  # of tol: on a sample, iterations are cheap, and a plateau is better left there
+_MEMORY = 5  # iterations of a sample that its energy may rise for: its labels are noisy, and plateaus are cheap there
 
 
 def sampling_step(sweep: DataSweep, solver: Solver, settings: Settings) -> int:
-    """A sample for the first iterations takes every so-manieth point; below 2, there are too few points to gain."""
+    """A sample for the first iterations takes every so-manieth point; 1: there are too few points to gain."""
     if sweep.n_cells == 1 or solver.rests_on_energy or not settings.assignments.are_hard:
         return 1
-    return min(_COARSEST, sweep.n_samples // _SMALLEST_SAMPLE)
+    step = min(_COARSEST, sweep.n_samples // _SMALLEST_SAMPLE)
+    return step if step >= _FINEST else 1
 
 
 def fit_coarse_to_fine(problem: Problem, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
@@ -49,11 +51,11 @@ def _fit_coarse(problem: Problem, ask: Ask, start: Start, settings: Settings) ->
     relaxed = problem.objective.relaxed()
     easier = problem if relaxed is None else replace(problem, objective=relaxed)
     step = sampling_step(problem.sweep, problem.solver, settings)
-    if step >= 2 and (relaxed is not None or not ask.is_plain):
+    if step > 1 and (relaxed is not None or not ask.is_plain):
         problem.sweep.forget()
         sample = easier.sampled(step)
         fraction = sample.sample_fraction / problem.sample_fraction
-        longer = replace(settings, tol=settings.tol * _COARSE_TOL, runs_ahead=True)
+        longer = replace(settings, runs_ahead=True, memory=_MEMORY)
         found = fit_once(sample, ask.on_sample(fraction), start, longer)
         return replace(found, n_sweeps=round(found.n_sweeps * fraction))
     return None if relaxed is None else fit_once(easier, ask, start, settings)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
-_SOFT_TOL = 1e-2  # of tol: soft assignments change by little long before they are done
+_FALL_TOL = 1e-2  # of tol: a relative fall of the energy that is none worth another iteration
 _MOMENTUM = 3.0  # after n falls in a row, parameters run ahead by n/(n + 3) of their own last move: Nesterov's rule
 _ROUNDING = 1e-9  # relative difference of two energies that is none
 
@@ -117,18 +117,18 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
             move = _move(objective, sweep, last, labels, masses, reach, settings.tol)
             energy = move.value + ask.penalty(masses, warm)
-        if best is not None and energy >= best.energy:
+        if best is not None and energy >= max(history[-settings.memory :]):
             if last.lead == 0:
                 reason = StopReason.NO_IMPROVEMENT
                 move = last
                 break
             # The parameters ran too far ahead: back to the best labels' own.
-            move, warm, to_beat, n_falls = _Move(last.own, last.own), best.warm, best.energy, 0
+            move, warm, to_beat, n_falls = _Move(last.own, last.own), best.warm, max(history[-settings.memory :]), 0
             objective.fill(sweep, last.own)
             continue
         history.append(energy)
         best = FitResult(labels, last.to, found.state, masses, move.value, energy, warm=warm)
-        to_beat = energy + move.lead
+        to_beat = max(history[-settings.memory :]) + move.lead
         if settings.on_iteration is not None:
             settings.on_iteration(n_iter, energy)
         if is_last:
@@ -141,7 +141,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
                 reason = StopReason.ENERGY_SETTLED
                 break
             relaxed = found.relaxed_energy if found.relaxed_energy is not None else np.inf
-        elif move.length <= settings.tol:
+        elif move.length <= settings.tol or _is_slow(history, settings, ask.scale(energy)):
             # One more round, so that the labels fit the parameters that are handed out.
             reason, is_last = StopReason.SETTLED, True
     assert best is not None
@@ -209,7 +209,7 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         movement = objective.movement(parameters, moved)
         parameters = moved
         objective.fill(sweep, parameters)
-        if movement <= settings.tol or change <= settings.tol * ask.scale(energy) * _SOFT_TOL:
+        if movement <= settings.tol or change <= settings.tol * ask.scale(energy) * _FALL_TOL:
             reason = StopReason.SETTLED
             break
     assert state is not None
@@ -222,6 +222,13 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         labels, parameters, state, masses, value, energy,
         np.array(history), len(history), sweep.n_sweeps - n_before, reason, warm=state,
     )  # fmt: skip
+
+
+def _is_slow(history: list[float], settings: Settings, scale: float) -> bool:
+    """Whether the energy hardly falls any more: on a plateau parameters can creep for long, and gain nothing."""
+    if len(history) <= settings.memory:
+        return False
+    return history[-1 - settings.memory] - history[-1] <= _FALL_TOL * settings.tol * scale
 
 
 def _is_settled(before: float, now: float | None, tol: float, ask: Ask) -> bool:

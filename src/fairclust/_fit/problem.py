@@ -151,7 +151,7 @@ class PointsProblem(Problem):
     def coarse(self) -> Problem | None:
         """The same problem on a sample of the points; None where there are too few to need one."""
         step = sampling_step(self.sweep, self.solver, self.settings)
-        return self.sampled(step) if step >= 2 else None
+        return self.sampled(step) if step > 1 else None
 
     def natural_weight(self, parameters: FloatArray) -> float:
         """Return a weight of the right order: a cluster's fairness is worth moving its points by their gap."""

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _SAMPLE = 1 << 13  # points that tell whether a change helps
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
 _MOST_TRIES = 30  # changes in all, whether they help or not
-_PATIENCE = 5  # changes in a row that do not help
+_LEAST_PATIENCE = 3  # changes in a row that do not help
+_CLUSTERS_PER_CHANGE = 4  # one more for so many clusters: of many changes the first few are less likely to be the best
 _BRIEF = 8  # outer iterations of a fit of a sample: what is left to gain from more is less than what a move gains
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
 
@@ -81,6 +82,7 @@ def best_moved(
 
 def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:
     """Move clusters while that lowers the energy."""
+    patience = max(_LEAST_PATIENCE, problem.sweep.n_clusters // _CLUSTERS_PER_CHANGE)
     n_failed, changes = 0, _Changes(problem, ask, best)
     for _ in range(_MOST_TRIES):
         change = changes.next()
@@ -92,7 +94,7 @@ def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:
             best, n_failed, changes = after, 0, _Changes(problem, ask, after)
         else:
             n_failed += 1
-        if n_failed == _PATIENCE:
+        if n_failed == patience:
             break
     return best
 

@@ -99,8 +99,9 @@ max_iter : int, default=300
 """,
     "tol_of_centers": """
 tol : float, default=1e-4
-    Stop when the centres move less: Σ‖Δc‖² relative to the mean variance of the features, as in scikit-learn.
-    With ``solver="bound"``, relative change of the paper's energy.
+    Stop when the centres move less: Σ‖Δc‖² relative to the mean variance of the features, as in scikit-learn;
+    or when an iteration lowers the energy by less than a hundredth of this share. With ``solver="bound"``, relative
+    change of the paper's energy.
 """,
     "gower_columns": """
 categorical_features : "from_dtype", list of names, places or bool, or None, default="from_dtype"
