@@ -606,11 +606,29 @@ static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, cons
     }
 }
 
+static double dot(const double* a, const double* b, int64_t n) {
+    constexpr int L = lanes<double>();
+    vdouble sums[4] = {};  // four, so that none waits for the one before
+    int64_t i = 0;
+    for (; i + 4 * L <= n; i += 4 * L)
+        for (int u = 0; u < 4; ++u) sums[u] += load(a + i + u * L) * load(b + i + u * L);
+    const vdouble four = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double sum = 0;
+    for (int l = 0; l < L; ++l) sum += four[l];
+    for (; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+static void add(double factor, const double* a, int64_t n, double* sums) {
+    for (int64_t i = 0; i < n; ++i) sums[i] += factor * a[i];
+}
+
 }  // namespace FC_CAT(isa_, FAIRCLUST_ISA)
 
 KernelSet FC_CAT(kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(isa_, FAIRCLUST_ISA);
     return {FC_TEXT(FAIRCLUST_ISA),
+            {isa::dot, isa::add},
             {isa::distances<float>, isa::label_sums<float>, isa::find_moves<float>, isa::soft_sums<float>},
             {isa::distances<double>, isa::label_sums<double>, isa::find_moves<double>, isa::soft_sums<double>},
             isa::sweep,

@@ -100,8 +100,15 @@ struct RowKernels {
                       float* scratch, double* sums);
 };
 
+// Long columns of numbers.
+struct ColumnKernels {
+    double (*dot)(const double* a, const double* b, int64_t n);                // Σ a·b
+    void (*add)(double factor, const double* a, int64_t n, double* sums);  // sums += factor·a
+};
+
 struct KernelSet {
     const char* name;
+    ColumnKernels columns;
     RowKernels<float> f32;
     RowKernels<double> f64;
 

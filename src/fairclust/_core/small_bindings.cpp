@@ -401,11 +401,12 @@ static nb::tuple two_means(In<double, 2> points, In<double, 1> mass, int power, 
     require(power == 1 || power == 2, "power", "must be 1 or 2");
     require(0 <= turns && turns <= kMostRounds, "turns", "must be from 0 to 1000");
     require(1 <= rounds && rounds <= kMostRounds, "rounds", "must be from 1 to 1000");
+    const auto [dot, add] = kernel_set().columns;
     const double* x = points.data();
     const double* w = mass.data();
     auto places = new_table({2, size_t(d)});
     double total = 0, gain = 0;
-    std::vector<double> mean(d), axis(d), next(d), sums(2 * d);
+    std::vector<double> mean(d), axis(d), next(d), rest(d);
     for (int64_t i = 0; i < n; ++i) {
         total += w[i];
         for (int64_t m = 0; m < d; ++m) mean[m] += w[i] * x[i * d + m];
@@ -414,59 +415,64 @@ static nb::tuple two_means(In<double, 2> points, In<double, 1> mass, int power, 
     if (n < 2 || !(total > 0)) return give_up();
     for (int64_t m = 0; m < d; ++m) mean[m] /= total;
     for (int64_t m = 0; m < d; ++m) places.data()[m] = places.data()[d + m] = mean[m];
+    std::vector<double> off(n * d), far(n), pull(n);  // from the mean, feature by feature: points are added side by side
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t m = 0; m < d; ++m) next[m] += w[i] * (x[i * d + m] - mean[m]) * (x[i * d + m] - mean[m]);
+        for (int64_t m = 0; m < d; ++m) off[m * n + i] = x[i * d + m] - mean[m];
+    for (int64_t m = 0; m < d; ++m) {
+        for (int64_t i = 0; i < n; ++i) pull[i] = w[i] * off[m * n + i];
+        next[m] = dot(pull.data(), &off[m * n], n);
+        rest[m] = dot(w, &off[m * n], n);  // what rounding left of it
+    }
     axis[std::max_element(next.begin(), next.end()) - next.begin()] = 1;
-    const auto along = [&](int64_t i) {
-        double sum = 0;
-        for (int64_t m = 0; m < d; ++m) sum += (x[i * d + m] - mean[m]) * axis[m];
-        return sum;
+    const auto look_along = [&] {
+        std::fill(far.begin(), far.end(), 0.0);
+        for (int64_t m = 0; m < d; ++m) add(axis[m], &off[m * n], n, far.data());
     };
     for (int turn = 0; turn < turns; ++turn) {  // power iteration
-        std::fill(next.begin(), next.end(), 0.0);
-        for (int64_t i = 0; i < n; ++i) {
-            const double far = w[i] * along(i);
-            for (int64_t m = 0; m < d; ++m) next[m] += far * (x[i * d + m] - mean[m]);
-        }
-        double norm = 0;
-        for (const double one : next) norm = std::max(norm, std::abs(one));
+        look_along();
+        for (int64_t i = 0; i < n; ++i) pull[i] = w[i] * far[i];
+        double norm = 0, squares = 0;
+        for (int64_t m = 0; m < d; ++m) norm = std::max(norm, std::abs(next[m] = dot(pull.data(), &off[m * n], n)));
         if (!(norm > 0) || !std::isfinite(norm)) break;
-        double squares = 0;
         for (double& one : next) one /= norm, squares += one * one;
         for (int64_t m = 0; m < d; ++m) axis[m] = next[m] / std::sqrt(squares);
     }
+    look_along();
+    double middle = 0;  // along the axis, between the two centres
+    std::vector<double> two(2 * d);  // from the mean
     std::vector<char> side(n);
-    for (int64_t i = 0; i < n; ++i) side[i] = along(i) > 0;
-    std::vector<double> nearest(n);
+    for (int64_t i = 0; i < n; ++i) side[i] = far[i] > middle;
     for (int round = 0; round < rounds; ++round) {
-        double weight[2] = {0, 0};
-        std::fill(sums.begin(), sums.end(), 0.0);
-        for (int64_t i = 0; i < n; ++i) {
-            weight[int(side[i])] += w[i];
-            for (int64_t m = 0; m < d; ++m) sums[side[i] * d + m] += w[i] * x[i * d + m];
+        double weight = 0;
+        for (int64_t i = 0; i < n; ++i) weight += pull[i] = side[i] ? w[i] : 0;
+        if (!(weight > 0) || !(total - weight > 0)) return give_up();
+        middle = 0;
+        for (int64_t m = 0; m < d; ++m) {
+            const double there = dot(pull.data(), &off[m * n], n);
+            two[m] = (rest[m] - there) / (total - weight);
+            two[d + m] = there / weight;
+            axis[m] = two[d + m] - two[m];
+            middle += (two[d + m] + two[m]) / 2 * axis[m];
         }
-        if (!(weight[0] > 0) || !(weight[1] > 0)) return give_up();
-        for (int64_t m = 0; m < 2 * d; ++m) places.data()[m] = sums[m] / weight[m / d];
+        look_along();
         bool is_same = true;
         for (int64_t i = 0; i < n; ++i) {
-            double far[2] = {0, 0};
-            for (int h = 0; h < 2; ++h)
-                for (int64_t m = 0; m < d; ++m) {
-                    const double off = x[i * d + m] - places.data()[h * d + m];
-                    far[h] += off * off;
-                }
-            const char nearer = far[1] < far[0];
+            const char nearer = far[i] > middle;
             is_same &= nearer == side[i];
             side[i] = nearer;
-            nearest[i] = far[int(nearer)];
         }
         if (is_same) break;
     }
-    for (int64_t i = 0; i < n; ++i) {
-        double before = 0;
-        for (int64_t m = 0; m < d; ++m) before += (x[i * d + m] - mean[m]) * (x[i * d + m] - mean[m]);
-        gain += w[i] * (power == 2 ? before - nearest[i] : std::sqrt(before) - std::sqrt(nearest[i]));
-    }
+    std::fill(pull.begin(), pull.end(), 0.0);  // distance from the mean, squared; far: from the nearer of the two
+    std::fill(far.begin(), far.end(), 0.0);
+    for (int64_t m = 0; m < d; ++m)
+        for (int64_t i = 0; i < n; ++i) {
+            const double here = off[m * n + i], there = here - (side[i] ? two[d + m] : two[m]);
+            pull[i] += here * here;
+            far[i] += there * there;
+        }
+    for (int64_t i = 0; i < n; ++i) gain += w[i] * (power == 2 ? pull[i] - far[i] : std::sqrt(pull[i]) - std::sqrt(far[i]));
+    for (int64_t m = 0; m < 2 * d; ++m) places.data()[m] = mean[m % d] + two[m];
     return nb::make_tuple(gain, places);
 }
 
