@@ -21,6 +21,7 @@ from .records import FitResult, Start
 
 if TYPE_CHECKING:
     from .problem import Problem
+    from .settings import Settings
 
 _SAMPLE = 1 << 13  # points that tell whether a change helps
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
@@ -28,6 +29,7 @@ _MOST_TRIES = 30  # changes in all, whether they help or not
 _LEAST_PATIENCE = 3  # changes in a row that do not help
 _CLUSTERS_PER_CHANGE = 4  # one more for so many clusters: of many changes the first few are less likely to be the best
 _BRIEF = 8  # outer iterations of a fit of a sample: what is left to gain from more is less than what a move gains
+_ROUGH_TOL = 1e-2  # and the tolerance of such a fit
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
 
 
@@ -71,10 +73,10 @@ def best_moved(
     assert asked is not None
     ask = asked.on_sample(1.0)  # whole people can wait; weights and sizes are the sample's already
     # A sample that is all there is is fitted to the end: then nothing is ever lost by trying moves.
-    most = problem.settings.max_iter if sample.sweep.n_samples == problem.sweep.n_samples else _BRIEF
-    brief = replace(sample.settings, max_iter=min(most, problem.settings.max_iter))
+    is_all = sample.sweep.n_samples == problem.sweep.n_samples
+    first = sample.settings if is_all else _brief(sample.settings)
     n_before = sample.sweep.n_sweeps
-    fits = sorted((fit_once(sample, ask, Start(start), brief) for start in starts), key=lambda one: one.energy)
+    fits = sorted((fit_once(sample, ask, Start(start), first) for start in starts), key=lambda one: one.energy)
     best = min((_moved(sample, ask, one) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)
     n_sweeps = (sample.sweep.n_sweeps - n_before) * sample.sweep.n_samples / problem.sweep.n_samples
     return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), n_sweeps)
@@ -89,7 +91,7 @@ def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:
         if change is None:
             break
         to_reach = (1.0 - _CLEAR_GAIN) * best.energy
-        after = fit_once(problem, ask, change, replace(problem.settings, max_iter=_BRIEF, to_reach=to_reach))
+        after = fit_once(problem, ask, change, replace(_brief(problem.settings), to_reach=to_reach))
         if after.energy < to_reach:
             best, n_failed, changes = after, 0, _Changes(problem, ask, after)
         else:
@@ -97,6 +99,10 @@ def _moved(problem: Problem, ask: Ask, best: FitResult) -> FitResult:
         if n_failed == patience:
             break
     return best
+
+
+def _brief(settings: Settings) -> Settings:
+    return replace(settings, max_iter=min(_BRIEF, settings.max_iter), tol=max(_ROUGH_TOL, settings.tol))
 
 
 class _Changes:
