@@ -362,12 +362,10 @@ def distinct_rows(digits: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
         key += digit
         key -= UNKNOWN
         if n_keys <= _FEW_KEYS:
-            seen = np.zeros(n_keys, dtype=bool)
-            seen[key] = True
-            found = np.flatnonzero(seen)
+            found = np.flatnonzero(np.bincount(key, minlength=n_keys))
             number = np.zeros(n_keys, dtype=np.int32)
             number[found] = np.arange(len(found))
-            place = number[key]
+            place = number.take(key)
         else:
             found, inverse = np.unique(key, return_inverse=True)
             place = inverse.astype(np.int32)
