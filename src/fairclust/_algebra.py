@@ -130,9 +130,10 @@ def _for_systems_of(n_unknowns: int) -> Any:
     return kernels if n_unknowns <= _MOST_UNKNOWNS else fallback
 
 
-def kl_value(masses: FloatArray, size: FloatArray, target: FloatArray, smallest: float) -> FloatArray:
-    """KL(target ‖ masses/size) of each row; shares below ``smallest`` count as that."""
-    return kernels.kl_value(_rows(masses), np.ascontiguousarray(size, dtype=float).ravel(), _rows(target), smallest)
+def kl_value(masses: FloatArray, size: FloatArray | None, target: FloatArray, smallest: float) -> FloatArray:
+    """KL(target ‖ masses/size) of each row; shares below ``smallest`` count as that. No size: the sum of the masses."""
+    sizes = None if size is None else np.ascontiguousarray(size, dtype=float).ravel()
+    return kernels.kl_value(_rows(masses), sizes, _rows(target), smallest)
 
 
 def kl_expansion(masses: FloatArray, target: FloatArray, smallest: float) -> Expansion:

@@ -53,9 +53,9 @@ def response(laplacians: FloatArray, through: FloatArray) -> FloatArray:
     return np.ascontiguousarray(table.reshape(n_clusters * n_unknowns, -1))
 
 
-def kl_value(masses: FloatArray, sizes: FloatArray, target: FloatArray, smallest: float) -> FloatArray:
-    """KL(target ‖ masses/size) of each row; shares below ``smallest`` count as that."""
-    size = sizes[:, None]
+def kl_value(masses: FloatArray, sizes: FloatArray | None, target: FloatArray, smallest: float) -> FloatArray:
+    """KL(target ‖ masses/size) of each row; shares below ``smallest`` count as that. No sizes: the sums."""
+    size = (masses.sum(axis=1) if sizes is None else sizes)[:, None]
     shares = np.divide(masses, size, out=np.zeros_like(masses), where=size > 0)
     ratio = np.where(target > 0, target / np.maximum(shares, smallest), 1.0)
     return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)

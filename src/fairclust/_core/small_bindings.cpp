@@ -1,6 +1,7 @@
 // Between two sweeps: small tables of clusters by cells, whose algebra costs less than the calls it would take in NumPy.
 #include <cfloat>
 #include <cmath>
+#include <numeric>
 
 #include "bindings.hpp"
 
@@ -86,16 +87,16 @@ static int64_t rows_of_target(const In<double, 2>& target, int64_t K, int64_t J)
     return rows;
 }
 
-// KL(target ‖ masses/size) of each row; shares below `smallest` count as that.
-static Table kl_value(In<double, 2> masses, In<double, 1> sizes, In<double, 2> target, double smallest) {
+// KL(target ‖ masses/size) of each row; shares below `smallest` count as that. No sizes: the masses add up to them.
+static Table kl_value(In<double, 2> masses, std::optional<In<double, 1>> sizes, In<double, 2> target, double smallest) {
     const int64_t K = masses.shape(0), J = masses.shape(1), rows = rows_of_target(target, K, J);
     require_aligned("masses", masses);
-    require_shape("sizes", sizes, {K});
+    if (sizes) require_shape("sizes", *sizes, {K});
     auto value = new_table({size_t(K)});
     for (int64_t k = 0; k < K; ++k) {
         const double* m = masses.data() + k * J;
         const double* u = target.data() + (rows == 1 ? 0 : k) * J;
-        const double size = sizes.data()[k];
+        const double size = sizes ? sizes->data()[k] : std::accumulate(m, m + J, 0.0);
         double sum = 0;
         for (int64_t j = 0; j < J; ++j)
             if (u[j] > 0) sum += u[j] * std::log(u[j] / std::max(size > 0 ? m[j] / size : 0.0, smallest));
@@ -600,7 +601,7 @@ static nb::tuple error_mixes(In<double, 2> theta, In<double, 2> center, double l
 void define_small(nb::module_& m) {
     m.def("laplacian", &laplacian, "pairs"_a.noconvert(), "masses"_a.noconvert(), "sampled"_a.noconvert(), "faint"_a);
     m.def("response", &response, "laplacians"_a.noconvert(), "through"_a.noconvert());
-    m.def("kl_value", &kl_value, "masses"_a.noconvert(), "sizes"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
+    m.def("kl_value", &kl_value, "masses"_a.noconvert(), "sizes"_a.noconvert().none(), "target"_a.noconvert(), "smallest"_a);
     m.def("kl_expansion", &kl_expansion, "masses"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
     m.def("newton_system", &newton_system, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
           "bend"_a.noconvert(), "want"_a.noconvert());

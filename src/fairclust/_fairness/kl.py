@@ -56,7 +56,7 @@ class KLFairness:
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,). An empty cluster counts as lacking every group."""
-        return kl_errors(masses, masses.sum(axis=1, keepdims=True), rows_of(self.target, clusters))
+        return kl_value(masses, None, rows_of(self.target, clusters), SMALLEST_SHARE)
 
     def slope(self, masses: FloatArray) -> FloatArray:
         """Derivative of each cluster's value by its masses, shape (n_clusters, n_groups)."""

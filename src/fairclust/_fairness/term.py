@@ -83,7 +83,7 @@ class Representation:
         ends = np.cumsum([part.n_columns for part in self.parts]).tolist()
         return tuple(slice(end - part.n_columns, end) for end, part in zip(ends, self.parts, strict=True))
 
-    @property
+    @cached_property
     def entropy(self) -> float:
         """Sum of the parts' entropies."""
         return sum(part.entropy for part in self.parts)

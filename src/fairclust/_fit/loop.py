@@ -108,15 +108,15 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
                 move, warm = _Move(elsewhere, elsewhere), None
                 objective.fill(sweep, elsewhere)
                 continue
-        last, energy = move, np.inf
-        if best is None or hard.cost + ask.penalty(hard.masses, warm) <= to_beat + _ROUNDING * abs(to_beat):
+        last, energy, penalty = move, np.inf, ask.penalty(hard.masses, warm)
+        if best is None or hard.cost + penalty <= to_beat + _ROUNDING * abs(to_beat):
             masses = sweep.fill_empty(
                 labels, hard, partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)
             )
             n_falls += 1
             reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
             move = _move(objective, sweep, last, labels, masses, reach, settings.tol)
-            energy = move.value + ask.penalty(masses, warm)
+            energy = move.value + (penalty if masses is hard.masses else ask.penalty(masses, warm))
         if best is not None and energy >= max(history[-settings.memory :]):
             if last.lead == 0:
                 reason = StopReason.NO_IMPROVEMENT

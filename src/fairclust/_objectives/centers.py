@@ -18,7 +18,8 @@ ROUNDS = 6  # of two means: nearly all there is to gain
 
 def movement(old: FloatArray, new: FloatArray, variance: float) -> float:
     """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-    moved = float(((new.astype(float) - old.astype(float)) ** 2).sum())
+    change = np.subtract(new, old, dtype=float)
+    moved = float(np.vdot(change, change))
     return moved / variance if variance > 0 else 0.0
 
 

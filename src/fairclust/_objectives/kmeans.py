@@ -89,5 +89,5 @@ class KMeansObjective(MeansObjective):
         return n_moves
 
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
-        means = np.divide(sums, sizes[:, None], out=np.zeros_like(sums), where=sizes[:, None] > 0)
-        return np.ascontiguousarray(means, dtype=self.X.dtype)
+        means = sums / np.maximum(sizes, np.finfo(float).tiny)[:, None]  # of nobody: zero
+        return means.astype(self.X.dtype, copy=False)

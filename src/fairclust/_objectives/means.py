@@ -29,7 +29,8 @@ class MeansObjective(Objective):
 
     def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
         """Labels cost Σ_k n_k ‖c_k − mean_k‖² more than at their means."""
-        return float(sizes @ ((at.astype(float) - own.astype(float)) ** 2).sum(axis=1))
+        change = np.subtract(at, own, dtype=float)
+        return float(np.vdot(sizes[:, None] * change, change))
 
     def movement(self, old: FloatArray, new: FloatArray) -> float:
         """Σ_k ‖Δc_k‖² over the variance, as scikit-learn measures it."""

@@ -157,7 +157,7 @@ def _codes_of(values: AnyArray, names: AnyArray) -> tuple[IntArray, AnyArray]:
 
 
 def _words(values: AnyArray) -> AnyArray:
-    """Values as rows of numbers that are equal where they are: text, too, which is compared a letter at a time as it is."""
+    """Values as rows of numbers, which are equal where values are; text is compared a letter at a time otherwise."""
     if values.dtype.kind not in "SU" or values.dtype.itemsize == 0:
         return values[:, None]
     letters = np.ascontiguousarray(values)

@@ -55,6 +55,16 @@ _MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: wher
 
 
 @dataclass(frozen=True)
+class _Step:
+    """A step for the prices by column: its lengths in temperatures, the longest, and twice what it promises."""
+
+    step: FloatArray
+    lengths: FloatArray
+    longest: float
+    promise: float
+
+
+@dataclass(frozen=True)
 class _At:
     """E_τ at some prices: the sweep's answer, and what it says."""
 
@@ -71,18 +81,23 @@ class _At:
         return self.answer.curvature
 
     @cached_property
-    def newton(self) -> FloatArray | None:
-        """Newton's step for the prices by column, however long; None: a cluster lost a group."""
-        return newton_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.want)
+    def newton(self) -> _Step | None:
+        """Newton's step, however long; None: a cluster lost a group."""
+        step = newton_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.want)
+        return None if step is None else self._measured(step)
 
-    def step(self, trusted: FloatArray) -> FloatArray:
+    def step(self, trusted: FloatArray) -> _Step:
         """Newton's step; where it is longer than unknowns are trusted, each alone goes as far as that."""
-        step = self.newton
-        if step is None or (abs(step) * self.scale > trusted).any():
-            return damped_weight_step(
-                self.curvature, self.scale, self.membership, self.look.bend, self.look.fall, trusted
-            )
-        return step
+        if self.newton is not None and (self.newton.lengths <= trusted).all():
+            return self.newton
+        return self._measured(
+            damped_weight_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.fall, trusted)
+        )
+
+    def _measured(self, step: FloatArray) -> _Step:
+        lengths = np.abs(step)
+        lengths *= self.scale
+        return _Step(step, lengths, float(lengths.max()), float(np.vdot(self.look.fall, step)))
 
 
 @dataclass(frozen=True)
@@ -265,29 +280,28 @@ class Dual:
         answer = _answer(sweep, state.price, scale)
         more = 0.0 if state.rounding is None else (state.rounding - 1.0) * answer.masses  # that labels hold
         at = _look(answer, state.price, scale, fairness, fairness_weights, more)
-        if is_warm and (at.newton is None or abs(at.newton).max() * scale > _FAR):
+        if is_warm and (at.newton is None or at.newton.longest > _FAR):
             return None
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
-            step = at.step(trust.lengths)
-            fall = float((at.look.fall * step).sum())  # that it promises, twice
-            lengths = abs(step) * scale
-            length = float(lengths.max())
-            if length < short or fall <= self.tol * abs(at.answer.cost):
-                last = at.price + step @ fairness.membership.T * min(1.0, short / max(length, 1e-300))
+            taken = at.step(trust.lengths)
+            change = taken.step @ fairness.membership.T
+            if taken.longest < short or taken.promise <= self.tol * abs(at.answer.cost):
+                last = at.price + change * min(1.0, short / max(taken.longest, 1e-300))
                 break
-            price = at.price + step @ fairness.membership.T
+            price = at.price + change
             tried = _look(_answer(sweep, price, scale), price, scale, fairness, fairness_weights, more)
             sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
             is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
-            if not is_warm and not is_alive.all() and fairness.logarithms(sweep.n_clusters) is not None:
+            are_alive = bool(is_alive.all())
+            if not is_warm and not are_alive and fairness.logarithms(sweep.n_clusters) is not None:
                 return None
-            kept = (at.look.energy - tried.look.energy) / fall if is_alive.all() else 0.0
-            trust.learn(step, lengths, at.look.fall, tried.look.fall, kept)
+            kept = (at.look.energy - tried.look.energy) / taken.promise if are_alive else 0.0
+            trust.learn(taken.step, taken.lengths, at.look.fall, tried.look.fall, kept)
             if kept >= ENOUGH:
                 at, last, n_failed = tried, tried.price, 0
                 continue
-            trust.shorten(~is_alive if not is_alive.all() else slice(None))
+            trust.shorten(slice(None) if are_alive else ~is_alive)
             n_failed += 1
             if n_failed == _MOST_FAILED:
                 if is_warm:

@@ -218,9 +218,10 @@ class InMemorySweep:
 
     def fill_empty(self, labels: IntArray, hard: HardAnswer, farthest: Callable[[], IntArray]) -> FloatArray:
         """The worst served points that leave nobody alone."""
-        empty = np.flatnonzero(hard.masses.sum(axis=1) <= 0)
-        if not len(empty):
+        sizes = hard.masses.sum(axis=1)
+        if sizes.min() > 0:
             return hard.masses
+        empty = np.flatnonzero(sizes <= 0)
         masses, cells = hard.masses.copy(), self.layout.cells
         spare = iter(farthest())
         for cluster in empty:
