@@ -437,11 +437,28 @@ static void sweep(const SweepArgs& a, float scale, const float* scaled_price, Ev
 
 constexpr double kDecided = 16;  // temperatures beyond the best: exp(-16) of a point is nobody
 
+constexpr double kGolden = 0.6180339887498949;
+constexpr float kClear = 1e-5f;  // of a fraction: less may be rounding in single precision
+
+// Fractions of consecutive points, spread evenly over 0 … 1 however many there are.
+static inline double golden_fraction(int64_t r) {
+    const double golden = (double)r * kGolden;
+    return golden - floor(golden);
+}
+
+struct GoldenFractions {
+    alignas(64) float of[kTile];
+    constexpr GoldenFractions() : of() {
+        for (int i = 0; i < kTile; ++i) of[i] = (float)(i * kGolden - (double)(int)(i * kGolden));
+    }
+};
+constexpr GoldenFractions kFractions;
+
 // The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the tile, `second`
 // what its second choice costs.
 static inline int64_t split_choice(const float* excess, const float* price, int64_t n_clusters, double scale, int64_t first,
                                    double best, double second, int64_t r) {
-    const double golden = (double)r * 0.6180339887498949, fraction = golden - floor(golden);
+    const double fraction = golden_fraction(r);
     // All others together are worth at most so much of the best: where the fraction is within its part in any case, the
     // others need not be looked at.
     const double others = (double)(n_clusters - 1) * exp((best - second) * scale) * (1 + 1e-9);
@@ -489,7 +506,32 @@ static inline void choose(const float* excess, const float* price, int64_t n_clu
     }
 }
 
-// A whole tile whose points all weigh 1 and take their cheapest cluster: sums in lanes, counts in tables that take turns,
+// Points that are near to another cluster choose by their soft assignments. `before`: points of the cell before the tile.
+static inline void split_tile(const float* excess, const float* price, int64_t n_clusters, double scale, int64_t before,
+                              int size, Choices& c) {
+    // Which points need a look: all vectors at once, for a processor cannot guess them. exp(g) is more than its first terms.
+    alignas(64) int32_t is_open[kTile];
+    const vfloat start = splat<float>((float)golden_fraction(before)), many = splat<float>(1.0001f * (float)(n_clusters - 1));
+    for (int v = 0; v < V; ++v) {
+        const vfloat g = (load<float>(c.second + v * W) - load<float>(c.best + v * W)) * (float)scale;
+        const vfloat about = many / (1 + g * (1 + g * (0.5f + g * (1.0f / 6 + g * (1.0f / 24)))));
+        const vfloat sum = load<float>(kFractions.of + v * W) + start, fraction = sum >= 1 ? sum - 1 : sum;
+        const vint32 open = ~((fraction > about + kClear) & (fraction * (1 + about) < 1 - kClear));
+        memcpy(is_open + v * W, &open, sizeof(open));
+    }
+    uint64_t waiting = 0;
+    for (int i = 0; i < size; ++i) waiting |= (uint64_t)(is_open[i] & 1) << i;
+    for (; waiting; waiting &= waiting - 1) {
+        const int i = __builtin_ctzll(waiting);
+        if (!((c.second[i] - c.best[i]) * scale < kDecided)) continue;
+        const int64_t k = split_choice(excess + i, price, n_clusters, scale, c.choice[i], (double)c.best[i],
+                                       (double)c.second[i], before + i);
+        c.choice[i] = (int32_t)k;
+        c.excess[i] = excess[k * kTile + i];
+    }
+}
+
+// A whole tile whose points all weigh 1: sums in lanes, counts in tables that take turns,
 // so that neighbours in the same cluster do not wait for each other.
 constexpr int kTurns = 4, kCounted = 64;  // tables, and clusters that they have room for
 
@@ -509,27 +551,25 @@ static inline void count_tile(const Choices& c, int32_t* labels, float* gaps, in
 
 static void assign(const SweepArgs& a, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
                    float* gaps, double* masses, double* sums) {
-    const bool is_simple = !a.weights && !(split.scale > 0) && a.n_clusters <= kCounted;
+    const bool is_simple = !a.weights && a.n_clusters <= kCounted;
     int32_t counts[kTurns * kCounted] = {};
     Choices c;
     for (int64_t b = begin; b < end; ++b) {
         const float* excess = a.excess + b * a.n_clusters * kTile;
         const int64_t start = a.tiles.start[b];
         choose(excess, price, a.n_clusters, c);
+        if (split.scale > 0)
+            split_tile(excess, price, a.n_clusters, split.scale, split.before + start - a.tiles.start[begin], a.tiles.size[b], c);
         if (is_simple && a.tiles.size[b] == kTile) {
             count_tile(c, labels + start, gaps ? gaps + start : nullptr, counts, sums);
             continue;
         }
         double cost = 0, gap = 0;
         for (int i = 0; i < a.tiles.size[b]; ++i) {
-            int64_t k = c.choice[i];
-            if (split.scale > 0 && (c.second[i] - c.best[i]) * split.scale < kDecided)
-                k = split_choice(excess + i, price, a.n_clusters, split.scale, k, (double)c.best[i],
-                                 (double)c.second[i], split.before + start + i - a.tiles.start[begin]);
             const double w = a.weights ? a.weights[start + i] : 1.0;
-            labels[start + i] = (int32_t)k;
-            masses[k] += w;
-            cost += w * (double)excess[k * kTile + i];
+            labels[start + i] = c.choice[i];
+            masses[c.choice[i]] += w;
+            cost += w * (double)c.excess[i];
             gap += w * (double)(c.second[i] - c.best[i]);
             if (gaps) gaps[start + i] = c.second[i] - c.best[i];
         }
