@@ -125,6 +125,15 @@ def damped_cell_steps(
     return steps
 
 
+def learned_lengths(
+    lengths: FloatArray, step: FloatArray, length: FloatArray, before: FloatArray, after: FloatArray,
+    is_taken: bool, is_kept: bool, matters: float, growth: float,
+) -> None:  # fmt: skip
+    """How far each unknown is trusted (IN/OUT), after a step, from its slopes at the step's ends."""
+    step, length, before, after = (np.ascontiguousarray(table) for table in (step, length, before, after))
+    kernels.learned_lengths(lengths, step, length, before, after, is_taken, is_kept, matters, growth)
+
+
 def _for_systems_of(n_unknowns: int) -> Any:
     """Who solves them: large ones are LAPACK's."""
     return kernels if n_unknowns <= _MOST_UNKNOWNS else fallback
@@ -145,7 +154,7 @@ def error_mixes(
     theta: FloatArray, center: FloatArray, limit: float, softness: float, flat: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The dearest mixes with KL(centre ‖ q) ≤ limit, their worth, and how they turn with θ."""
-    return kernels.error_mixes(_rows(theta), center, limit, softness, flat)
+    return kernels.error_mixes(_rows(theta), _rows(center), limit, softness, flat)
 
 
 def _rows(values: FloatArray) -> FloatArray:

@@ -250,6 +250,20 @@ def test_a_damped_step_without_a_solution_is_none_at_all(module):
     assert not module.damped_weight_step(broken, 1.0, case.membership, case.bend, slope, slope).any()
 
 
+@pytest.mark.parametrize("is_taken", [False, True])
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_both_learn_the_same_lengths(is_taken, is_kept):
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        step, before, after = rng.normal(size=(3, 6, 4))
+        length, lengths = rng.gamma(1.0, size=(2, 6, 4))
+        one, other = lengths.copy(), lengths.copy()
+        kernels.learned_lengths(one, step, length, before, after, is_taken, is_kept, 0.1, 2.0)
+        fallback.learned_lengths(other, step, length, before, after, is_taken, is_kept, 0.1, 2.0)
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+        assert (one != lengths).any()
+
+
 @pytest.mark.parametrize("module", BOTH)
 @pytest.mark.parametrize("power", [1, 2])
 def test_two_means_find_two_heaps(module, power):

@@ -22,6 +22,7 @@ from .fallback_small import (
     kl_expansion,
     kl_value,
     laplacian,
+    learned_lengths,
     newton_step,
     newton_system,
     response,
@@ -33,9 +34,9 @@ from .tiles import TILE, to_tiles
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
     "contract", "coordinate_medians", "damped_cone_step", "damped_weight_step", "distances", "error_mixes",
-    "feature_moments", "kl_expansion", "kl_value", "label_sums", "laplacian", "link_costs", "match_nodes",
-    "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system", "response", "soft_rows",
-    "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "two_means", "weighted_look",
+    "feature_moments", "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths", "link_costs",
+    "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system", "response",
+    "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "two_means", "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"

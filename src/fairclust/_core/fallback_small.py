@@ -148,6 +148,22 @@ def damped_cone_step(
     return _damped(system, slope, lengths, scale)
 
 
+def learned_lengths(
+    lengths: FloatArray, step: FloatArray, length: FloatArray, before: FloatArray, after: FloatArray,
+    is_taken: bool, is_kept: bool, matters: float, growth: float,
+) -> None:  # fmt: skip
+    """Shorter where a slope points back, about to where it turned; farther elsewhere, if the step kept its promise."""
+    back = np.minimum(after * step, 0.0)
+    too_far = back < matters * back.min()
+    turning = abs(before) / np.maximum(abs(before) + abs(after), np.finfo(float).tiny)
+    if not is_taken:
+        lengths[:] = np.where(too_far, np.minimum(np.minimum(turning, 0.5) * length, lengths), lengths)
+        return
+    farther = growth * (lengths if is_kept else np.maximum(lengths / growth, length))
+    overshot = too_far & (turning < 0.5)
+    lengths[:] = np.where(overshot, np.minimum(2.0 * turning * length, lengths), farther)
+
+
 def two_means(points: FloatArray, mass: FloatArray, power: int, turns: int, rounds: int) -> tuple[float, FloatArray]:
     """Cut along the longest axis, then Lloyd's steps; what one centre costs more than the two, and the two."""
     if len(points) < 2 or not mass.sum() > 0:
@@ -182,7 +198,7 @@ def error_mixes(
     theta: FloatArray, center: FloatArray, limit: float, softness: float, flat: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The dearest mixes with KL(centre ‖ q) ≤ limit: inside where softness keeps them there, else on the rim."""
-    t = theta - theta.max(axis=1, keepdims=True)
+    t, center = theta - theta.max(axis=1, keepdims=True), np.broadcast_to(center, theta.shape)
     # In units of each row's spread: −1 … 0. A row of equal prices has no dearest mix: it keeps the middle one.
     spread = -t.min(axis=1)
     is_flat = spread <= max(flat * max(float(spread.max()), softness), np.finfo(float).tiny ** 0.25)

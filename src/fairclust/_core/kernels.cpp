@@ -437,7 +437,7 @@ static void sweep(const SweepArgs& a, float scale, const float* scaled_price, Ev
 
 constexpr double kDecided = 16;  // temperatures beyond the best: exp(-16) of a point is nobody
 
-constexpr double kGolden = 0.6180339887498949;
+constexpr double kGolden = 0.6180339887498949;  // multiples of the golden ratio are never near to each other
 constexpr float kClear = 1e-5f;  // of a fraction: less may be rounding in single precision
 
 // Fractions of consecutive points, spread evenly over 0 … 1 however many there are.

@@ -78,11 +78,12 @@ static Table response(In<double, 3> laplacians, In<double, 3> through) {
 constexpr double kRounding = 1e-12;  // of a diagonal element: what is left of it by cancellation is none
 
 // A target of one row is that of every cluster.
-static int64_t rows_of_target(const In<double, 2>& target, int64_t K, int64_t J) {
+static int64_t rows_of_target(const In<double, 2>& target, int64_t K, int64_t J, const char* argument = "target",
+                              const char* other = "masses") {
     const int64_t rows = target.shape(0);
-    require_aligned("target", target);
-    require(J >= 1, "masses", "need at least one group");
-    require(int64_t(target.shape(1)) == J && (rows == 1 || rows == K), "target",
+    require_aligned(argument, target);
+    require(J >= 1, other, "need at least one group");
+    require(int64_t(target.shape(1)) == J && (rows == 1 || rows == K), argument,
             "must have a column per group, and one row or one per cluster");
     return rows;
 }
@@ -389,6 +390,29 @@ static Table damped_cone_step(In<double, 3> curvature, double scale, In<double, 
     return damped(system, slope, lengths, scale);
 }
 
+// How far each unknown is trusted after a step. See fairclust/_solvers/trust.py. IN/OUT lengths.
+static void learned_lengths(Out<double, 2> lengths, In<double, 2> step, In<double, 2> length, In<double, 2> before,
+                            In<double, 2> after, bool is_taken, bool is_kept, double matters, double growth) {
+    const int64_t K = lengths.shape(0), J = lengths.shape(1), n = K * J;
+    for (const auto& [name, table] : {std::pair{"step", &step}, {"length", &length}, {"before", &before}, {"after", &after}})
+        require_shape(name, *table, {K, J});
+    double least = 0;
+    for (int64_t i = 0; i < n; ++i) least = std::min(least, after.data()[i] * step.data()[i]);
+    for (int64_t i = 0; i < n; ++i) {
+        const double start = std::abs(before.data()[i]), end = std::abs(after.data()[i]), went = length.data()[i];
+        const double turning = start / std::max(start + end, DBL_MIN);
+        const bool is_too_far = std::min(after.data()[i] * step.data()[i], 0.0) < matters * least;
+        double& own = lengths.data()[i];
+        if (!is_taken) {
+            if (is_too_far) own = std::min(std::min(turning, 0.5) * went, own);
+        } else if (is_too_far && turning < 0.5) {
+            own = std::min(2 * turning * went, own);
+        } else {
+            own = growth * (is_kept ? own : std::max(own / growth, went));
+        }
+    }
+}
+
 // --- Two means of a cluster's points. See fairclust/_objectives/centers.py. ----------------------------------------------
 
 constexpr int kMostRounds = 1000;  // more than anyone needs, and few enough to end
@@ -533,12 +557,10 @@ static double inner_height(const double* t, const double* center, int64_t J, dou
 }
 
 static nb::tuple error_mixes(In<double, 2> theta, In<double, 2> center, double limit, double softness, double flat) {
-    const int64_t K = theta.shape(0), J = theta.shape(1);
+    const int64_t K = theta.shape(0), J = theta.shape(1), rows = rows_of_target(center, K, J, "center", "theta");
     require_aligned("theta", theta);
-    require_shape("center", center, {K, J});
     require(limit > 0, "limit", "must be positive");
     require(softness >= 0, "softness", "must not be negative");
-    require(J >= 1, "theta", "needs at least one group");
     auto shares = new_table({size_t(K), size_t(J)}), worth = new_table({size_t(K)});
     auto turn = new_table({size_t(K), size_t(J), size_t(J)});
     const double least = std::pow(DBL_MIN, 0.25);
@@ -551,7 +573,7 @@ static nb::tuple error_mixes(In<double, 2> theta, In<double, 2> center, double l
     }
     for (int64_t k = 0; k < K; ++k) {
         const double* row = theta.data() + k * J;
-        const double* u = center.data() + k * J;
+        const double* u = center.data() + (rows == 1 ? 0 : k) * J;
         double* q = shares.data() + k * J;
         const double top = *std::max_element(row, row + J);
         const bool is_flat = spread[k] <= std::max(flat * std::max(widest, softness), least);
@@ -614,6 +636,8 @@ void define_small(nb::module_& m) {
           "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
     m.def("damped_cone_step", &damped_cone_step, "curvature"_a.noconvert(), "scale"_a, "through"_a.noconvert(),
           "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
+    m.def("learned_lengths", &learned_lengths, "lengths"_a.noconvert(), "step"_a.noconvert(), "length"_a.noconvert(),
+          "before"_a.noconvert(), "after"_a.noconvert(), "is_taken"_a, "is_kept"_a, "matters"_a, "growth"_a);
     m.def("two_means", &two_means, "points"_a.noconvert(), "mass"_a.noconvert(), "power"_a, "turns"_a, "rounds"_a);
     m.def("error_mixes", &error_mixes, "theta"_a.noconvert(), "center"_a.noconvert(), "limit"_a, "softness"_a,
           "flat"_a);

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .cone import Cone
+from .cone import Cone, Mixes
 from .sizes import SizeInterval
 
 
@@ -29,6 +29,14 @@ class Clause:
     def eye(self) -> FloatArray:
         """How θ is its own."""
         return np.eye(self.n_groups)
+
+    def prices(self, theta: FloatArray, mixes: Mixes) -> tuple[FloatArray, FloatArray]:
+        """What each column pays, and how that follows θ: (n_clusters, n_columns [, n_groups])."""
+        if not self.overlaps:
+            return theta - mixes.worth[:, None], self.eye - mixes.proportions[:, None, :]
+        own = np.broadcast_to(self.eye, (len(theta), *self.eye.shape))
+        jacobian = np.concatenate((own, -mixes.proportions[:, None, :]), axis=1)
+        return np.column_stack((theta, -mixes.worth)), jacobian
 
     @property
     def n_columns(self) -> int:
@@ -68,6 +76,17 @@ class Priced:
     offset_slope: FloatArray
     turn: FloatArray
     offset_turn: FloatArray
+
+
+def _priced(clause: Clause, theta: FloatArray, softness: float) -> Priced:
+    """Prices of one clause alone, from its own θ."""
+    found = clause.cone.mixes(theta, softness)
+    price, jacobian = clause.prices(theta, found)
+    offset, slope, turn = 0.0, np.zeros(theta.shape), np.zeros(found.turn.shape)
+    if np.ndim(found.offset):
+        offset = float(np.sum(found.offset))
+        slope[:], turn[:] = found.offset_slope, found.offset_turn
+    return Priced(price, offset, jacobian, slope, found.turn, turn)
 
 
 @dataclass(frozen=True)
@@ -111,27 +130,19 @@ class Conditions:
 
     def prices(self, theta: FloatArray, softness: float) -> Priced:
         """Prices that no fair mix pays on balance."""
+        if len(self.clauses) == 1 and self.sizes is None:
+            return _priced(self.clauses[0], theta, softness)
         n_clusters, n_columns = len(theta), self.membership.shape[1]
         price = np.empty((n_clusters, n_columns))
         jacobian = np.zeros((n_clusters, n_columns, self.n_unknowns))
         turn = np.zeros((n_clusters, self.n_unknowns, self.n_unknowns))
         offset, offset_slope, offset_turn = 0.0, np.zeros((n_clusters, self.n_unknowns)), np.zeros_like(turn)
         for clause, (columns, unknowns) in zip(self.clauses, self._places, strict=True):
-            own = theta[:, unknowns]
-            found = clause.cone.mixes(own, softness)
-            eye = clause.eye
-            if clause.overlaps:
-                price[:, columns] = np.column_stack((own, -found.worth))
-                jacobian[:, columns, unknowns] = np.concatenate(
-                    (np.broadcast_to(eye, (n_clusters, *eye.shape)), -found.proportions[:, None, :]), axis=1
-                )
-            else:
-                price[:, columns] = own - found.worth[:, None]
-                jacobian[:, columns, unknowns] = eye - found.proportions[:, None, :]
-            turn[:, unknowns, unknowns] = found.turn
-            if np.ndim(found.offset):
-                offset += float(np.sum(found.offset))
-                offset_slope[:, unknowns], offset_turn[:, unknowns, unknowns] = found.offset_slope, found.offset_turn
+            own = _priced(clause, theta[:, unknowns], softness)
+            price[:, columns], jacobian[:, columns, unknowns] = own.by_column, own.jacobian
+            turn[:, unknowns, unknowns] = own.turn
+            offset += own.offset
+            offset_slope[:, unknowns], offset_turn[:, unknowns, unknowns] = own.offset_slope, own.offset_turn
         if self.sizes is not None:
             rho = theta[:, -1]
             size, worth, growth = self.sizes.at(rho, softness)

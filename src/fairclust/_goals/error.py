@@ -39,8 +39,7 @@ class ErrorCone(Cone):
 
     def mixes(self, theta: FloatArray, softness: float) -> Mixes:
         """The dearest mix: inside where softness keeps it there, else on the rim."""
-        center = np.ascontiguousarray(np.broadcast_to(self.center, theta.shape))
-        return Mixes(*error_mixes(theta, center, self.limit, softness, _FLAT))
+        return Mixes(*error_mixes(theta, self.center, self.limit, softness, _FLAT))
 
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """Size · (error − ε) where that is positive: a perspective, so convex."""

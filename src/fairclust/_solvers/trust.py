@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._algebra import learned_lengths
 from .._typing import FloatArray
 
 _TRUSTED = 8.0  # temperatures that an unknown may change by in the first step; what succeeds is trusted twice as far
@@ -44,17 +45,9 @@ class Trust:
         kept : float
             Part of its promise that the step kept. Below ``ENOUGH`` it is not taken.
         """
-        back = np.minimum(after * step, 0.0)
-        too_far = back < _MATTERS * back.min()
-        turning = abs(before) / np.maximum(abs(before) + abs(after), np.finfo(float).tiny)
-        if kept < ENOUGH:
-            shorter = np.minimum(turning, 0.5) * length
-            self.lengths = np.where(too_far, np.minimum(shorter, self.lengths), self.lengths)
-        else:
-            farther = _GROWTH * (self.lengths if kept >= _KEPT else np.maximum(self.lengths / _GROWTH, length))
-            overshot = too_far & (turning < 0.5)
-            self.lengths = np.where(overshot, np.minimum(2.0 * turning * length, self.lengths), farther)
-        self.lengths = np.maximum(self.lengths, _LEAST)
+        is_taken, is_kept = kept >= ENOUGH, kept >= _KEPT
+        learned_lengths(self.lengths, step, length, before, after, is_taken, is_kept, _MATTERS, _GROWTH)
+        np.maximum(self.lengths, _LEAST, out=self.lengths)
 
     def shorten(self, which: FloatArray | slice) -> None:
         """Trust some unknowns half as far."""
