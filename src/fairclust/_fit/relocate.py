@@ -28,7 +28,7 @@ _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts t
 _MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
 _LEAST_PATIENCE = 3  # of many points: of few clusters there are few changes, and the first are the best
-_CLUSTERS_PER_CHANGE = 4  # one more for so many clusters
+_CLUSTERS_PER_CHANGE = 4  # one more for so many clusters, up to that
 _BRIEF = 8  # outer iterations of a fit of a sample: what is left to gain from more is less than what a move gains
 _ROUGH_TOL = 1e-2  # and the tolerance of such a fit
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
@@ -78,7 +78,8 @@ def best_moved(
     first = sample.settings if is_all else _brief(sample.settings)
     n_before = sample.sweep.n_sweeps
     fits = sorted((fit_once(sample, ask, Start(start), first) for start in starts), key=lambda one: one.energy)
-    patience = _PATIENCE if is_all else max(_LEAST_PATIENCE, sample.sweep.n_clusters // _CLUSTERS_PER_CHANGE)
+    few = max(_LEAST_PATIENCE, sample.sweep.n_clusters // _CLUSTERS_PER_CHANGE)
+    patience = _PATIENCE if is_all else min(few, _PATIENCE)
     best = min((_moved(sample, ask, one, patience) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)
     n_sweeps = (sample.sweep.n_sweeps - n_before) * sample.sweep.n_samples / problem.sweep.n_samples
     return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), n_sweeps)
