@@ -15,16 +15,16 @@ Labels hold other masses than soft assignments do. What they held more or less a
 masses that the term sees, so that prices are right for labels, at a temperature that need not be low.
 
 A *cold* start follows the solution from hot to cool and from a small weight to the full one. A *warm* start, for point
-costs that moved a little, goes on at the last temperature; where it would have to go far, or gets nowhere, it starts
-cold.
+costs that moved a little, goes on at the last temperature.
 
-E_τ is not convex: a cluster that shrinks to nothing is fair at no cost. Where a step would lead there, the clusters'
-sizes are held instead (see :mod:`.held`), and what is left is convex.
+E_τ is not convex: a cluster that shrinks to nothing is fair at no cost. Where a step would lead there, or a warm start
+would have to go far, the clusters' sizes are held instead (see :mod:`.held`), and what is left is convex, so that
+prices lead there from anywhere. Where the labels of a warm start will not do, it starts cold.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,7 @@ _WEIGHT_GROWTH = 10.0  # factor from one weight of a cold start to the next
 _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyond, it is too hot
 _COOLING = 3.0  # factor of the temperature from one to the next
 _MOST_COOLINGS = 8  # to 1/6561 of the first temperature
+_WORTH = 0.1  # of what labels cost more than they promise, that a lower temperature must save for the next to be tried
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
@@ -102,13 +103,17 @@ class _At:
 
 @dataclass(frozen=True)
 class _Found:
-    """Where a descent ended: the state, and prices, masses, curvature and relaxed energy at its last answer."""
+    """Where a descent ended: the state, and prices, masses, curvature and relaxed energy at its last answer.
+
+    And whether sizes were held on the way.
+    """
 
     state: State
     price: FloatArray
     masses: FloatArray
     curvature: FloatArray
     energy: float
+    has_held: bool = False
 
     def labelled(self, price: FloatArray, hard: HardAnswer) -> State:
         """Prices from here, with what their labels hold."""
@@ -132,6 +137,10 @@ class _Labels:
     def keep_their_promise(self) -> bool:
         """Whether their energy is about what the soft assignments' is."""
         return self.energy <= self.found.energy + _PROMISE * abs(self.found.energy)
+
+    def will_do(self, to_beat: float) -> bool:
+        """Whether no cold start need be tried: with sizes held, labels that do not beat say little."""
+        return self.keep_their_promise and (self.energy < to_beat or not self.found.has_held)
 
 
 @dataclass(frozen=True)
@@ -162,20 +171,42 @@ class Dual:
         start: State | None = None,
         to_beat: float = np.inf,
     ) -> Solution:
-        """Go on from ``start`` at its temperature; start cold where there is none, or where that leads nowhere."""
-        found = None if start is None else self._descend(sweep, fairness, fairness_weights, start, is_warm=True)
-        labels = None if found is None else _label(sweep, found, fairness, fairness_weights)
-        if labels is None or not labels.keep_their_promise:
-            labels = self._keep(sweep, fairness, fairness_weights, self._cool(sweep, fairness, fairness_weights))
+        """Go on from ``start`` at its temperature; start cold where there is none, or where its labels will not do."""
+        found = None if start is None else self._warm(sweep, fairness, fairness_weights, start)
+        labels = None if found is None else self._labelled(sweep, fairness, fairness_weights, found)
+        if labels is None or not labels.will_do(to_beat):
+            has_held = labels is not None and labels.found.has_held
+            cold = self._cool(sweep, fairness, fairness_weights, holds_sizes=has_held)
+            labels = self._keep(sweep, fairness, fairness_weights, cold)
         return self._settle(sweep, fairness, fairness_weights, labels, to_beat)
 
-    def _cool(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray) -> _Found:
+    def _labelled(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, found: _Found) -> _Labels:
+        """Labels of a warm start: as they are, or, of held sizes, cooler where that helps."""
+        if found.has_held:
+            return self._keep(sweep, fairness, fairness_weights, found)
+        return _label(sweep, found, fairness, fairness_weights)
+
+    def _warm(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, start: State) -> _Found | None:
+        """Go on at the last temperature; where that is far to go, with sizes held at what clusters have now."""
+        found = self._descend(sweep, fairness, fairness_weights, start, is_warm=True)
+        if found is not None or fairness.logarithms(sweep.n_clusters) is None:
+            return found
+        gap = max(sweep.assign(np.zeros_like(start.price)).gap, np.finfo(float).tiny ** 0.5)
+        scale = min(1.0 / (self.cooling[-1] * gap), start.scale)
+        sizes = sweep(start).masses.sum(axis=1)
+        return self._climb(sweep, fairness, fairness_weights, State(scale, start.price * scale), sizes)
+
+    def _cool(
+        self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, *, holds_sizes: bool = False
+    ) -> _Found:
         """From plain clustering: small weights first, then lower temperatures."""
         price = np.zeros((sweep.n_clusters, sweep.n_cells))
         plain = sweep.assign(price)
         gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
         state = State(1.0 / (self.cooling[0] * gap), price)
         sizes = plain.masses.sum(axis=1)
+        if holds_sizes:
+            return self._cool_held(sweep, fairness, fairness_weights, gap, sizes)
         floor = _SMALLEST_REST * sizes
         found: _Found | None = None
         for grown in _growing(fairness_weights, gap * float(plain.masses.sum()) / sweep.n_clusters):
@@ -221,7 +252,7 @@ class Dual:
         holding = held(fairness, fairness_weights, sizes, sweep.person)
         assert holding is not None
         found = holding.climb(sweep, state, tol, self.max_steps)
-        return _found(fairness, fairness_weights, found.state, found.price, found.answer)
+        return replace(_found(fairness, fairness_weights, found.state, found.price, found.answer), has_held=True)
 
     def _settle(
         self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, taken: _Labels, to_beat: float
@@ -253,15 +284,16 @@ class Dual:
                 break
             scale = _COOLING * labels.found.state.scale
             state = State(scale, labels.found.state.price * scale)
-            cooler = self._descend(sweep, fairness, fairness_weights, state)
+            cooler = None if found.has_held else self._descend(sweep, fairness, fairness_weights, state)
             if cooler is None:
                 cooler = self._climb(sweep, fairness, fairness_weights, state, labels.found.masses.sum(axis=1))
             if _is_lost(cooler, labels.found):
                 break
             labels = _label(sweep, cooler, fairness, fairness_weights)
-            if labels.energy >= best.energy:
+            gained = best.energy - labels.energy
+            best = labels if gained > 0 else best
+            if gained < _WORTH * (best.energy - best.found.energy):
                 break
-            best = labels
         return best if best is labels else _label(sweep, best.found, fairness, fairness_weights)
 
     def _descend(

@@ -45,7 +45,7 @@ class Trust:
         kept : float
             Part of its promise that the step kept. Below ``ENOUGH`` it is not taken.
         """
-        is_taken, is_kept = kept >= ENOUGH, kept >= _KEPT
+        is_taken, is_kept = bool(kept >= ENOUGH), bool(kept >= _KEPT)
         learned_lengths(self.lengths, step, length, before, after, is_taken, is_kept, _MATTERS, _GROWTH)
         np.maximum(self.lengths, _LEAST, out=self.lengths)
 
