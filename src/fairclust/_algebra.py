@@ -117,12 +117,7 @@ def damped_cell_steps(
     curvature: FloatArray, scale: float, bend: FloatArray, slope: FloatArray, lengths: FloatArray
 ) -> FloatArray:
     """The same where each cell has prices of its own, which bend by themselves: a system of clusters per cell."""
-    through = np.ones((len(slope), 1, 1))
-    steps = np.empty_like(slope)
-    for c in range(slope.shape[1]):
-        own = (np.ascontiguousarray(table[:, c : c + 1]) for table in (bend[:, :, None], slope, lengths))
-        steps[:, c : c + 1] = damped_cone_step(curvature[c : c + 1], scale, through, *own)
-    return steps
+    return _for_systems_of(len(slope)).damped_cell_steps(curvature, scale, bend, slope, lengths)
 
 
 def learned_lengths(

@@ -250,6 +250,19 @@ def test_a_damped_step_without_a_solution_is_none_at_all(module):
     assert not module.damped_weight_step(broken, 1.0, case.membership, case.bend, slope, slope).any()
 
 
+@pytest.mark.parametrize("module", BOTH)
+def test_steps_of_cells_are_those_of_one_system_each(module):
+    rng = np.random.default_rng(8)
+    roots = rng.normal(size=(3, 5, 5))
+    curvature, scale = roots @ roots.transpose(0, 2, 1), 2.5
+    bend, lengths = rng.gamma(2.0, size=(2, 5, 3))
+    slope = rng.normal(size=(5, 3))
+    found = module.damped_cell_steps(curvature, scale, bend, slope, lengths)
+    for c in range(3):
+        system = scale * curvature[c] + np.diag(bend[:, c] + abs(slope[:, c]) * scale / lengths[:, c])
+        np.testing.assert_allclose(found[:, c], np.linalg.solve(system, slope[:, c]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("is_taken", [False, True])
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_both_learn_the_same_lengths(is_taken, is_kept):

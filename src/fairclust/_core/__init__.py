@@ -38,6 +38,7 @@ newton_system       Newton's system for the prices at a weight, symmetric
 newton_step         its solution
 damped_weight_step  a step at a weight that is as long as each price is trusted
 damped_cone_step    the same for a goal
+damped_cell_steps   Newton's step where each cell has a system of its own
 learned_lengths     how far each unknown's next step is trusted
 two_means           two centres of some points, and what they save
 error_mixes         the dearest mixes whose KL error is within a limit, their worth, how they turn

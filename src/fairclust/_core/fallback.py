@@ -16,6 +16,7 @@ from .fallback_graph import associations, contract, link_costs, match_nodes, mov
 from .fallback_medoids import coordinate_medians, median_sums, medoids
 from .fallback_rows import coded_costs, coded_distances, coded_moves, coded_sums, sparse_distances, sparse_sums
 from .fallback_small import (
+    damped_cell_steps,
     damped_cone_step,
     damped_weight_step,
     error_mixes,
@@ -33,10 +34,11 @@ from .tiles import TILE, to_tiles
 
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
-    "contract", "coordinate_medians", "damped_cone_step", "damped_weight_step", "distances", "error_mixes",
-    "feature_moments", "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths", "link_costs",
-    "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system", "response",
-    "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "two_means", "weighted_look",
+    "contract", "coordinate_medians", "damped_cell_steps", "damped_cone_step", "damped_weight_step", "distances",
+    "error_mixes", "feature_moments", "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths",
+    "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system",
+    "response", "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows",
+    "two_means", "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"

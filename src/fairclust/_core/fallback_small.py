@@ -148,6 +148,18 @@ def damped_cone_step(
     return _damped(system, slope, lengths, scale)
 
 
+def damped_cell_steps(
+    curvature: FloatArray, scale: float, bend: FloatArray, slope: FloatArray, lengths: FloatArray
+) -> FloatArray:
+    """(curvature + diag(bend) + damping) x = slope, cell by cell."""
+    steps = np.empty_like(slope)
+    for c, own in enumerate(curvature):
+        system = scale * own
+        system.reshape(-1)[:: len(own) + 1] += bend[:, c]
+        steps[:, c] = _damped(system, slope[:, c], lengths[:, c], scale)
+    return steps
+
+
 def learned_lengths(
     lengths: FloatArray, step: FloatArray, length: FloatArray, before: FloatArray, after: FloatArray,
     is_taken: bool, is_kept: bool, matters: float, growth: float,

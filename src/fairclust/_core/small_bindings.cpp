@@ -319,25 +319,27 @@ static nb::tuple weighted_look(In<double, 3> curvature, In<double, 2> masses, In
 
 constexpr double kRidge = 1e-10;  // of the diagonal: prices have a free constant
 
-// Solves (system + damping) · step = slope in units of the diagonal; zeros where that cannot be done. An unknown alone
-// goes no farther than its length, in temperatures. Overwrites the system.
-static Table damped(Table& system, const In<double, 2>& slope, const In<double, 2>& lengths, double scale) {
-    const int64_t n = slope.size();
-    double* a = system.data();
-    auto step = new_table({slope.shape(0), slope.shape(1)});
+// Solves (a + damping) · step = slope in units of the diagonal; zeros where that cannot be done. An unknown alone goes no
+// farther than its length, in temperatures. Overwrites a (n, n). OUT step (n,).
+static void solve_damped(double* a, const double* slope, const double* lengths, double scale, int64_t n, double* step) {
     std::vector<double> unit(n);
     for (int64_t i = 0; i < n; ++i) {
-        a[i * n + i] += std::abs(slope.data()[i]) * scale / lengths.data()[i];
+        a[i * n + i] += std::abs(slope[i]) * scale / lengths[i];
         unit[i] = std::sqrt(std::max(a[i * n + i], std::sqrt(DBL_MIN)));
     }
     for (int64_t i = 0; i < n; ++i) {
         for (int64_t j = 0; j <= i; ++j) a[i * n + j] /= unit[i] * unit[j];
         a[i * n + i] += kRidge;
-        step.data()[i] = slope.data()[i] / unit[i];
+        step[i] = slope[i] / unit[i];
     }
-    bool is_solved = solve_positive(a, step.data(), n);
-    for (int64_t i = 0; i < n; ++i) step.data()[i] /= unit[i];
-    if (!is_solved || !is_finite(step)) std::fill_n(step.data(), n, 0.0);
+    bool is_solved = solve_positive(a, step, n);
+    for (int64_t i = 0; i < n; ++i) is_solved &= std::isfinite(step[i] /= unit[i]);
+    if (!is_solved) std::fill_n(step, n, 0.0);
+}
+
+static Table damped(Table& system, const In<double, 2>& slope, const In<double, 2>& lengths, double scale) {
+    auto step = new_table({slope.shape(0), slope.shape(1)});
+    solve_damped(system.data(), slope.data(), lengths.data(), scale, slope.size(), step.data());
     return step;
 }
 
@@ -388,6 +390,29 @@ static Table damped_cone_step(In<double, 3> curvature, double scale, In<double, 
         for (int64_t t = 0; t < U; ++t)
             for (int64_t u = 0; u < U; ++u) system.data()[(k * U + t) * n + k * U + u] += bend.data()[(k * U + t) * U + u];
     return damped(system, slope, lengths, scale);
+}
+
+// The same where each cell has prices of its own, which bend by themselves: a system of clusters per cell.
+static Table damped_cell_steps(In<double, 3> curvature, double scale, In<double, 2> bend, In<double, 2> slope,
+                               In<double, 2> lengths) {
+    const int64_t C = curvature.shape(0), K = curvature.shape(1);
+    require_shape("curvature", curvature, {C, K, K});
+    require_shape("bend", bend, {K, C});
+    require_shape("slope", slope, {K, C});
+    require_shape("lengths", lengths, {K, C});
+    auto steps = new_table({size_t(K), size_t(C)});
+    std::vector<double> system(table_size({size_t(K), size_t(K)})), own(K), far(K), step(K);
+    for (int64_t c = 0; c < C; ++c) {
+        for (int64_t i = 0; i < K * K; ++i) system[i] = scale * curvature.data()[c * K * K + i];
+        for (int64_t k = 0; k < K; ++k) {
+            system[k * K + k] += bend.data()[k * C + c];
+            own[k] = slope.data()[k * C + c];
+            far[k] = lengths.data()[k * C + c];
+        }
+        solve_damped(system.data(), own.data(), far.data(), scale, K, step.data());
+        for (int64_t k = 0; k < K; ++k) steps.data()[k * C + c] = step[k];
+    }
+    return steps;
 }
 
 // How far each unknown is trusted after a step. See fairclust/_solvers/trust.py. IN/OUT lengths.
@@ -636,6 +661,8 @@ void define_small(nb::module_& m) {
           "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
     m.def("damped_cone_step", &damped_cone_step, "curvature"_a.noconvert(), "scale"_a, "through"_a.noconvert(),
           "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
+    m.def("damped_cell_steps", &damped_cell_steps, "curvature"_a.noconvert(), "scale"_a, "bend"_a.noconvert(),
+          "slope"_a.noconvert(), "lengths"_a.noconvert());
     m.def("learned_lengths", &learned_lengths, "lengths"_a.noconvert(), "step"_a.noconvert(), "length"_a.noconvert(),
           "before"_a.noconvert(), "after"_a.noconvert(), "is_taken"_a, "is_kept"_a, "matters"_a, "growth"_a);
     m.def("two_means", &two_means, "points"_a.noconvert(), "mass"_a.noconvert(), "power"_a, "turns"_a, "rounds"_a);

@@ -188,12 +188,13 @@ class Dual:
 
     def _warm(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, start: State) -> _Found | None:
         """Go on at the last temperature; where that is far to go, with sizes held at what clusters have now."""
-        found = self._descend(sweep, fairness, fairness_weights, start, is_warm=True)
+        answer = _answer(sweep, start.price, start.scale)
+        found = self._descend(sweep, fairness, fairness_weights, start, answer=answer)
         if found is not None or fairness.logarithms(sweep.n_clusters) is None:
             return found
         gap = max(sweep.assign(np.zeros_like(start.price)).gap, np.finfo(float).tiny ** 0.5)
         scale = min(1.0 / (self.cooling[-1] * gap), start.scale)
-        sizes = sweep(start).masses.sum(axis=1)
+        sizes = answer.masses.sum(axis=1)
         return self._climb(sweep, fairness, fairness_weights, State(scale, start.price * scale), sizes)
 
     def _cool(
@@ -304,12 +305,15 @@ class Dual:
         state: State,
         floor: FloatArray | float = 0.0,
         *,
-        is_warm: bool = False,
+        answer: Answer | None = None,
     ) -> _Found | None:
-        """Newton steps at one temperature. None: a warm start leads nowhere, or another to where a cluster vanishes."""
+        """Newton steps at one temperature, warm where there is an answer to start with.
+
+        None: a warm start leads nowhere, or another to where a cluster vanishes.
+        """
+        scale, is_warm = state.scale, answer is not None
         short = _SHORT if is_warm else _SHORT_COLD
-        scale = state.scale
-        answer = _answer(sweep, state.price, scale)
+        answer = answer or _answer(sweep, state.price, scale)
         more = 0.0 if state.rounding is None else (state.rounding - 1.0) * answer.masses  # that labels hold
         at = _look(answer, state.price, scale, fairness, fairness_weights, more)
         if is_warm and (at.newton is None or at.newton.longest > _FAR):

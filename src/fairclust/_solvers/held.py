@@ -16,6 +16,7 @@ however little that is. So a cluster cannot vanish, and one that lacks a group g
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -64,9 +65,18 @@ class Held:
     line: FloatArray
     pull: FloatArray
 
+    @cached_property
+    def _are_cells_columns(self) -> bool:
+        membership = self.fairness.membership
+        return np.array_equal(membership, np.eye(len(membership)))
+
+    @cached_property
+    def _is_free(self) -> FloatArray:
+        return self.pull > 0
+
     def climb(self, sweep: Sweep, state: State, tol: float, max_steps: int) -> Climbed:
         """Newton's steps at the state's temperature, until one promises less than ``tol`` of it per point."""
-        scale, is_free = state.scale, self.pull > 0
+        scale, is_free = state.scale, self._is_free
         start = np.minimum(state.price @ self.fairness.inverse, _STRIDE * self.line)
         at = self._at(sweep, np.where(is_free, start, self.line), scale)
         enough = tol / scale * float(at.answer.masses.sum())
@@ -74,7 +84,7 @@ class Held:
         for _ in range(max_steps):
             step = np.where(is_free, np.minimum(self._newton(at, scale, trust.lengths), self._reach(at.price)), 0.0)
             length = abs(step) * scale
-            gain = float((step * at.slope).sum())
+            gain = float(np.vdot(step, at.slope))
             if gain <= enough:
                 price = at.price + step * min(1.0, _SHORT / max(float(length.max()), np.finfo(float).tiny))
                 return Climbed(self._state(price, scale), self._state(at.price, scale).price, at.answer)
@@ -93,7 +103,7 @@ class Held:
 
     def _at(self, sweep: Sweep, price: FloatArray, scale: float) -> _At:
         answer = sweep(self._state(price, scale), curvature=True)
-        is_free = self.pull > 0
+        is_free = self._is_free
         masses = answer.masses @ self.fairness.membership
         wanted = np.divide(self.pull, self.line - price, out=masses.copy(), where=is_free)
         conjugate = self.pull * (1.0 - np.log(np.where(is_free, wanted, 1.0)))
@@ -102,9 +112,9 @@ class Held:
     def _newton(self, at: _At, scale: float, trusted: FloatArray) -> FloatArray:
         """What clusters want grows by wanted²/pull per price. Where cells are columns, each has a system of its own."""
         assert at.answer.curvature is not None
-        bend = np.divide(at.wanted**2, self.pull, out=np.ones_like(self.pull), where=self.pull > 0)
+        bend = np.divide(at.wanted**2, self.pull, out=np.ones_like(self.pull), where=self._is_free)
         membership = self.fairness.membership
-        if np.array_equal(membership, np.eye(len(membership))):
+        if self._are_cells_columns:
             return damped_cell_steps(at.answer.curvature, scale, bend, at.slope, trusted)
         through = np.ascontiguousarray(np.broadcast_to(membership, (len(bend), *membership.shape)))
         blocks = bend[:, :, None] * np.eye(bend.shape[1])
