@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
 _FALL_TOL = 1e-2  # of tol: a relative fall of the energy that is none worth another iteration
+_FALLS = 2  # as the last that a fit may hope for: each is smaller than the one before, so together they are few
 _MOMENTUM = 3.0  # after n falls in a row, parameters run ahead by n/(n + 3) of their own last move: Nesterov's rule
 _ROUNDING = 1e-9  # relative difference of two energies that is none
 
@@ -133,7 +134,8 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             settings.on_iteration(n_iter, energy)
         if is_last:
             break
-        if len(history) > 1 and energy - (history[-2] - energy) * (settings.max_iter - n_iter) > settings.to_reach:
+        n_falls_left = min(settings.max_iter - n_iter, _FALLS)
+        if len(history) > 1 and energy - (history[-2] - energy) * n_falls_left > settings.to_reach:
             reason = StopReason.HOPELESS
             break
         if ask.rests_on_energy:

@@ -15,7 +15,7 @@ class Settings:
     """How the outer loop runs.
 
     Parameters that run ahead of the labels, the farther the longer the energy has been falling, are sooner over
-    plateaus. A fit is given up when the iterations that are left, each as good as the last, would not bring it below
+    plateaus. A fit is given up when two more iterations as good as the last would not bring it below
     ``to_reach``. Labels must beat the dearest of the last ``memory``: on a sample, the energy of labels is noisy.
     """
 

@@ -45,8 +45,8 @@ def halves(
     n_clusters : int
     power : {1, 2}
     """
-    by_cluster = np.argsort(labels, kind="stable")
-    ends = np.searchsorted(labels[by_cluster], np.arange(n_clusters + 1))
+    by_cluster = np.argsort(labels.astype(np.uint16) if n_clusters <= 1 << 16 else labels, kind="stable")  # radix sort
+    ends = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=n_clusters))))
     found = []
     for k in range(n_clusters):
         members = by_cluster[ends[k] : ends[k + 1]]
