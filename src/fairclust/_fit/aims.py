@@ -256,6 +256,7 @@ def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
     """
     settings = problem.settings
     first = problem.fit_ask(ask.on_sample(1.0), start, replace(settings, max_iter=max(settings.max_iter - 1, 1)))
+    first = replace(first, labels=None)  # room for as many again
     if first.masses.sum(axis=1).min() >= _MANY * problem.sweep.person:
         last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1))
         if ask.penalty(last.masses) == 0:
