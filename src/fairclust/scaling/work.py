@@ -370,7 +370,7 @@ class _Rows:
 
     def soft_sums(self, job: SoftJob) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
-        excess = self._fill(_buffer(self._shape))[0] if self.kept is None else self.kept[0]
+        excess = self.excess()
         if self.costs.like is not None:
             return self._coded_soft_sums(self.costs.like, excess, job)
         X = np.ascontiguousarray(self.X)
@@ -446,6 +446,10 @@ class _Rows:
         difference = X.astype(float)[:, None, :] - self.costs.centers
         squares = (difference**2).sum(axis=2)
         return squares if self.costs.metric == SQUARED_EUCLIDEAN else np.sqrt(squares)
+
+    def excess(self) -> FloatArray:
+        """Costs above the cheapest cluster, in tiles; where they are not kept, until the next are asked for."""
+        return self._fill(_buffer(self._shape))[0] if self.kept is None else self.kept[0]
 
     def keeping(self, kept: KeptCosts, i: int) -> _Rows:
         """The same panel, the i-th, with costs in room that stays; as it is where there is none."""
@@ -735,10 +739,15 @@ def moves_of(block: Block, table: BlockCells, job: MovesJob) -> list[FloatArray]
     found = [np.empty((0, 4))]
     for rows in _panels(block, table, job.labels.costs):
         labels, _ = rows.assign(job.labels)
+        excess, start, cells = rows.excess(), rows.layout.start, rows.layout.cells
+        members: dict[tuple[int, int], tuple[IntArray, IntArray]] = {}  # of a cell and a cluster, and their tiles
         for i, (cell, source, destination) in enumerate(job.move_kinds.tolist()):
-            own = np.flatnonzero((labels == source) & (rows.layout.cells == cell))
-            costs = rows.row_costs(rows.X[rows.layout.order[own]])
-            extra = costs[:, destination] - costs[:, source]
+            if (cell, source) not in members:
+                own = np.flatnonzero((labels == source) & (cells == cell))
+                members[cell, source] = own, np.searchsorted(start, own, side="right") - 1
+            own, tile = members[cell, source]
+            lane = own - start[tile]
+            extra = excess[tile, destination, lane].astype(float) - excess[tile, source, lane]
             first = np.argsort(extra, kind="stable")[: job.count]
             mass = np.ones(len(first)) if rows.weights is None else rows.weights[own[first]]
             number = rows.layout.order[own[first]] + rows.first_row
