@@ -12,6 +12,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -346,7 +347,7 @@ class SoftTables:
 class _Rows:
     """A panel of rows that answers: from kept costs, or from costs that are computed on the way and forgotten."""
 
-    X: FloatArray
+    given: FloatArray
     layout: Layout
     plan: Any
     weights: FloatArray | None
@@ -354,6 +355,13 @@ class _Rows:
     kept: tuple[FloatArray, float] | None  # excess, and the cost of the cheapest clusters
     before: IntArray  # rows of each cell before these
     first_row: int  # rows before these
+
+    @cached_property
+    def X(self) -> FloatArray:  # noqa: N802
+        """The rows as kernels take them. Arrays off the wire may be unaligned: a copy, which kept costs do without."""
+        dtype = self.costs.centers.dtype if self.costs.like is None else self.costs.like.dtype
+        X = np.require(self.given, dtype, "A")
+        return X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
 
     def sweep(self, job: SoftJob) -> SoftTables:
         """Count the soft assignments."""
@@ -378,7 +386,7 @@ class _Rows:
 
     def assign(self, job: HardJob, *, with_sums: bool = False) -> tuple[IntArray, HardTables]:
         """Label the rows, in visiting order; count the labels, and sum the rows by label where that is asked for."""
-        labels = np.empty(len(self.X), dtype=np.int32)
+        labels = np.empty(len(self.given), dtype=np.int32)
         if self.costs.like is not None:
             excess, base = self._fill(_buffer(self._shape)) if self.kept is None else self.kept
             answer = kernels.assign(self.plan, excess, self.weights, job.price, labels, None, 1, job.split, self.before)
@@ -418,11 +426,11 @@ class _Rows:
 
     def _moved(self, job: HardJob, labels: IntArray, found: HardTables) -> HardTables:
         """Labels (IN/OUT) and tables after single rows moved away from where the rule has them."""
-        own = [row for row in job.moved if self.first_row <= row < self.first_row + len(self.X)]
+        own = [row for row in job.moved if self.first_row <= row < self.first_row + len(self.given)]
         if not own:
             return found
-        place = np.empty(len(self.X), dtype=np.int64)
-        place[self.layout.order] = np.arange(len(self.X))
+        place = np.empty(len(self.given), dtype=np.int64)
+        place[self.layout.order] = np.arange(len(self.given))
         masses, sums, cost = found.masses.copy(), found.sums.copy(), found.cost
         for row in own:
             at = place[row - self.first_row]
@@ -454,7 +462,7 @@ class _Rows:
     def keeping(self, kept: KeptCosts, i: int) -> _Rows:
         """The same panel, the i-th, with costs in room that stays; as it is where there is none."""
         room = kept.room(i, self._shape)
-        return self if room is None else replace(self, kept=self._fill(room))
+        return self if room is None else replace(self, given=self.X, kept=self._fill(room))
 
     @property
     def _shape(self) -> tuple[int, int, int]:
@@ -481,9 +489,9 @@ class _Rows:
     def _coded_soft_sums(self, like: CodedRows, excess: FloatArray, job: SoftJob) -> FloatArray:
         """A cluster at a time: the rows, weighted by how much of them it holds."""
         n_clusters = len(self.costs.centers)
-        soft = np.empty((len(self.X), n_clusters), dtype=np.float32)
+        soft = np.empty((len(self.given), n_clusters), dtype=np.float32)
         kernels.soft_rows(self.plan, excess, job.scale, job.scaled_price, soft, 1)
-        together, sums = np.zeros(len(self.X), dtype=np.int32), np.empty((n_clusters, self.costs.n_sums))
+        together, sums = np.zeros(len(self.given), dtype=np.int32), np.empty((n_clusters, self.costs.n_sums))
         for k in range(n_clusters):
             own = soft[self.layout.order, k].astype(np.float64)
             own = own if self.weights is None else own * self.weights
@@ -505,13 +513,10 @@ def _panels(block: Block, table: BlockCells, costs: Costs) -> Iterator[_Rows]:
     known = None if kept is None else kept.of(costs)
     fresh: list[tuple[FloatArray, float] | None] = []
     for i, panel in enumerate(block.panels()):
-        # Arrays off the wire may be unaligned.
-        X = np.require(panel.X, costs.centers.dtype if costs.like is None else costs.like.dtype, "A")
-        X = X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
-        layout, plan = _plan(block, slice(first, first + len(X)), table.codes, costs.n_cells)
+        layout, plan = _plan(block, slice(first, first + len(panel.X)), table.codes, costs.n_cells)
         weights = None if panel.weights is None else layout.to_visiting_order(panel.weights)
         own = None if known is None else known[i]
-        rows = _Rows(X, layout, plan, weights, costs, own, before, table.first_row + first)
+        rows = _Rows(panel.X, layout, plan, weights, costs, own, before, table.first_row + first)
         before = before + layout.cell_counts
         if kept is not None and known is None:
             rows = rows.keeping(kept, i)
