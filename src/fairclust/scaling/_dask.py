@@ -21,7 +21,7 @@ import numpy as np
 from .._people.columns import Columns, as_columns, read_columns, to_column
 from .._table.coded import packed
 from .._table.features import read_table
-from .._typing import IntArray
+from .._typing import FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from .blocks import ArrayBlock, Block, Blocks, HeldRows, ParquetBlocks, Reading
 from .memory import SHARE, free_memory
@@ -102,6 +102,9 @@ class PreparedBlock(HeldRows):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"plans": {}, "kept": KeptCosts(_has_room)}  # made where they are needed
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, X=_as_kernels_read(state["X"]))
+
     def __sizeof__(self) -> int:
         held = (self.X, self.weights, self.codes)
         return sum(array.nbytes for array in held if array is not None) + 5 * len(self.X)
@@ -140,7 +143,12 @@ def _prepared(X: Any, values: Any, weights: Any, reading: Reading | None = None)
             )
     profiles, codes = encode(table, len(rows))
     weights = None if weights is None else np.asarray(weights, dtype=np.float64).reshape(-1)
-    return PreparedBlock(rows, None, weights, codes, {}, profiles=profiles)
+    return PreparedBlock(_as_kernels_read(rows), None, weights, codes, {}, profiles=profiles)
+
+
+def _as_kernels_read(X: FloatArray) -> FloatArray:
+    """Rows off the wire may be unaligned, and would be copied in every pass: once, where there is room."""
+    return X if X.flags.aligned or not _has_room(X.nbytes) else X.copy()
 
 
 def _partitions(X: Any) -> list[Any]:
