@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from ..context import Context
 from ..records import SuiteResult
-from . import frontier, goals, hard, memory, parity, quality, speed, starts, sweep, threads
+from . import clusters, frontier, goals, hard, memory, parity, quality, speed, starts, sweep, threads
 
 SUITES: dict[str, tuple[str, Callable[[Context, SuiteResult], None]]] = {
     "speed": ("A whole fit against plain K-means", speed.run),
     "starts": ("Whole calls that draw their starts", starts.run),
+    "clusters": ("Many clusters and many groups", clusters.run),
     "sweep": ("Cost of one pass per point, by number of points", sweep.run),
     "memory": ("Peak memory of a fit beyond its input", memory.run),
     "parity": ("λ=0 against scikit-learn's KMeans", parity.run),
@@ -25,5 +26,5 @@ SUITES: dict[str, tuple[str, Callable[[Context, SuiteResult], None]]] = {
 }
 """Name → title, and the function that fills the result."""
 
-FULL_ONLY = frozenset({"frontier", "hard"})
+FULL_ONLY = frozenset({"clusters", "frontier", "hard"})
 """Suites of many minutes: in a quick run only when asked for by name."""
