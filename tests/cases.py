@@ -65,7 +65,7 @@ class OracleSweep:
 
     def __init__(self, costs, codes, n_cells, weights=None):
         self.costs, self.codes, self.weights = costs, codes, weights
-        self.n_clusters, self.n_cells = costs.shape[1], n_cells
+        self.n_samples, self.n_clusters, self.n_cells = len(costs), costs.shape[1], n_cells
         self.person = 1.0 if weights is None else float(np.mean(weights))
         self.n_sweeps = 0
 

@@ -49,6 +49,8 @@ _PROMISE = 0.01  # of the relaxed energy that hard labels may lie above it; beyo
 _COOLING = 3.0  # factor of the temperature from one to the next
 _MOST_COOLINGS = 8  # to 1/6561 of the first temperature
 _WORTH = 0.1  # of what labels cost more than they promise, that a lower temperature must save for the next to be tried
+_FEW_PRICES = 256  # whose system takes a millisecond or two, whatever the sweeps take
+_AS_DEAR = 30.0  # a system of n prices costs n³, a sweep about so much per point and cluster, twice
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
@@ -189,7 +191,8 @@ class Dual:
     def _warm(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, start: State) -> _Found | None:
         """Go on at the last temperature; where that is far to go, with sizes held at what clusters have now."""
         answer = _answer(sweep, start.price, start.scale)
-        found = self._descend(sweep, fairness, fairness_weights, start, answer=answer)
+        are_many = _are_many(fairness, sweep)
+        found = None if are_many else self._descend(sweep, fairness, fairness_weights, start, answer=answer)
         if found is not None or fairness.logarithms(sweep.n_clusters) is None:
             return found
         gap = max(sweep.assign(np.zeros_like(start.price)).gap, np.finfo(float).tiny ** 0.5)
@@ -206,7 +209,7 @@ class Dual:
         gap = max(plain.gap, np.finfo(float).tiny ** 0.5)
         state = State(1.0 / (self.cooling[0] * gap), price)
         sizes = plain.masses.sum(axis=1)
-        if holds_sizes:
+        if holds_sizes or _are_many(fairness, sweep):
             return self._cool_held(sweep, fairness, fairness_weights, gap, sizes)
         floor = _SMALLEST_REST * sizes
         found: _Found | None = None
@@ -264,6 +267,8 @@ class Dual:
         for _ in range(_SETTLING):
             if taken.energy < to_beat:
                 return Solution(found.labelled(price, taken.hard), hard=taken.hard)
+            if _are_many(fairness, sweep):
+                break
             term = fairness.expansion(taken.hard.masses)
             want = fairness_weights[:, None] * term.slope - price @ fairness.inverse
             bend = fairness_weights[:, None, None] * term.bend
@@ -344,6 +349,18 @@ class Dual:
                     return None
                 break
         return _found(fairness, fairness_weights, State(scale, last * scale), at.price, at.answer, more)
+
+
+def _are_many(fairness: FairnessTerm, sweep: Sweep) -> bool:
+    """Whether there are so many prices that Newton's system of all of them would cost more than the sweeps.
+
+    With sizes held it falls apart into one of clusters per group, where groups are cells.
+    """
+    n_cells, n_columns = fairness.membership.shape
+    if n_cells != n_columns or sweep.n_clusters * n_columns <= _FEW_PRICES:
+        return False
+    is_dear = sweep.n_clusters**2 * n_columns**3 > _AS_DEAR * sweep.n_samples
+    return is_dear and fairness.logarithms(sweep.n_clusters) is not None
 
 
 def _found(

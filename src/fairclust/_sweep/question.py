@@ -80,6 +80,11 @@ class Sweep(Protocol):
     n_cells: int
 
     @property
+    def n_samples(self) -> int:
+        """Number of points."""
+        ...
+
+    @property
     def person(self) -> float:
         """What a point weighs on average."""
         ...
@@ -128,11 +133,6 @@ class DataSweep(Sweep, Protocol):
 
     n_sweeps: int
     can_move_points: bool
-
-    @property
-    def n_samples(self) -> int:
-        """Number of points."""
-        ...
 
     @property
     def total(self) -> float:
