@@ -91,6 +91,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
     history: list[float] = []
     reason, is_last, relaxed = StopReason.MAX_ITER, False, np.inf
     warm, to_beat, move = start.warm, np.inf, _Move(start.parameters, start.parameters)
+    dearest = np.inf  # energy that labels must beat: of the last few
     n_moved = n_falls = 0
     for n_iter in range(1, settings.max_iter + 1):
         found = ask.propose(sweep, warm, to_beat)
@@ -118,18 +119,19 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
             move = _move(objective, sweep, last, labels, masses, reach, settings.tol)
             energy = move.value + (penalty if masses is hard.masses else ask.penalty(masses, warm))
-        if best is not None and energy >= max(history[-settings.memory :]):
+        if best is not None and energy >= dearest:
             if last.lead == 0:
                 reason = StopReason.NO_IMPROVEMENT
                 move = last
                 break
             # The parameters ran too far ahead: back to the best labels' own.
-            move, warm, to_beat, n_falls = _Move(last.own, last.own), best.warm, max(history[-settings.memory :]), 0
+            move, warm, to_beat, n_falls = _Move(last.own, last.own), best.warm, dearest, 0
             objective.fill(sweep, last.own)
             continue
         history.append(energy)
         best = FitResult(labels, last.to, found.state, masses, move.value, energy, warm=warm)
-        to_beat = max(history[-settings.memory :]) + move.lead
+        dearest = max(history[-settings.memory :])
+        to_beat = dearest + move.lead
         if settings.on_iteration is not None:
             settings.on_iteration(n_iter, energy)
         if is_last:
@@ -204,14 +206,14 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         if reached >= energy:
             reason = StopReason.NO_IMPROVEMENT
             break
-        change, energy, state = energy - reached, reached, proposal
+        energy, state = reached, proposal
         history.append(energy)
         if settings.on_iteration is not None:
             settings.on_iteration(n_iter, energy)
         movement = objective.movement(parameters, moved)
         parameters = moved
         objective.fill(sweep, parameters)
-        if movement <= settings.tol or change <= settings.tol * ask.scale(energy) * _FALL_TOL:
+        if movement <= settings.tol or _is_slow(history, settings, ask.scale(energy)):
             reason = StopReason.SETTLED
             break
     assert state is not None

@@ -33,7 +33,7 @@ from .._algebra import Look, damped_weight_step, newton_step, weighted_look
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
-from .held import held
+from .held import falls_apart, held
 from .trust import ENOUGH, Trust
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
@@ -356,11 +356,11 @@ def _are_many(fairness: FairnessTerm, sweep: Sweep) -> bool:
 
     With sizes held it falls apart into one of clusters per group, where groups are cells.
     """
-    n_cells, n_columns = fairness.membership.shape
-    if n_cells != n_columns or sweep.n_clusters * n_columns <= _FEW_PRICES:
+    n_clusters, n_columns = sweep.n_clusters, fairness.membership.shape[1]
+    are_few = n_clusters * n_columns <= _FEW_PRICES
+    if are_few or n_clusters**2 * n_columns**3 <= _AS_DEAR * sweep.n_samples:
         return False
-    is_dear = sweep.n_clusters**2 * n_columns**3 > _AS_DEAR * sweep.n_samples
-    return is_dear and fairness.logarithms(sweep.n_clusters) is not None
+    return falls_apart(fairness) and fairness.logarithms(n_clusters) is not None
 
 
 def _found(
