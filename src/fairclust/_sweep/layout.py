@@ -76,6 +76,11 @@ class Layout:
     def _chunk_sizes(self) -> IntArray:
         return np.add.reduceat(self.size, self.chunk[:-1])
 
+    def places(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+        """Tile of each of some points, in visiting order, and its place within the tile."""
+        tile = np.searchsorted(self.start, positions, side="right") - 1
+        return tile, positions - self.start[tile]
+
     def to_visiting_order(self, values: AnyArray) -> AnyArray:
         """Rows in the user's order → rows in visiting order."""
         return np.ascontiguousarray(values[self.order])

@@ -164,13 +164,12 @@ class InMemorySweep:
     def candidates(self, labels: IntArray, move_kinds: IntArray, count: int) -> Candidates:
         """Points whose moves cost least."""
         parts: list[Any] = [None] * len(move_kinds)
-        known, own, tile = None, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        known, own, tile, lane = None, *(np.empty(0, dtype=np.int64) for _ in range(3))
         for i in np.lexsort((move_kinds[:, 1], move_kinds[:, 0])):  # the points of one cell and cluster at a time
             cell, source, destination = move_kinds[i].tolist()
             if (cell, source) != known:
                 known, own = (cell, source), self._members(labels, cell, source)
-                tile = np.searchsorted(self.layout.start, own, side="right") - 1
-            lane = own - self.layout.start[tile]
+                tile, lane = self.layout.places(own)
             extra = self.excess[tile, destination, lane].astype(float) - self.excess[tile, source, lane]
             first = np.argpartition(extra, count - 1)[:count] if len(extra) > count else np.arange(len(extra))
             mass = np.ones(len(first)) if self.weights is None else self.weights[own[first]]
@@ -239,8 +238,8 @@ class InMemorySweep:
 
     def cost_rows(self, positions: IntArray) -> FloatArray:
         """Excess costs of some points (positions in visiting order), one row each."""
-        tile = np.searchsorted(self.layout.start, positions, side="right") - 1
-        return self.excess[tile, :, positions - self.layout.start[tile]]
+        tile, lane = self.layout.places(positions)
+        return self.excess[tile, :, lane]
 
     def soft_rows(self, state: State) -> FloatArray:
         """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""

@@ -744,14 +744,13 @@ def moves_of(block: Block, table: BlockCells, job: MovesJob) -> list[FloatArray]
     found = [np.empty((0, 4))]
     for rows in _panels(block, table, job.labels.costs):
         labels, _ = rows.assign(job.labels)
-        excess, start, cells = rows.excess(), rows.layout.start, rows.layout.cells
-        members: dict[tuple[int, int], tuple[IntArray, IntArray]] = {}  # of a cell and a cluster, and their tiles
+        excess, cells = rows.excess(), rows.layout.cells
+        members: dict[tuple[int, int], tuple[IntArray, ...]] = {}  # of a cell and a cluster, and where they are
         for i, (cell, source, destination) in enumerate(job.move_kinds.tolist()):
             if (cell, source) not in members:
                 own = np.flatnonzero((labels == source) & (cells == cell))
-                members[cell, source] = own, np.searchsorted(start, own, side="right") - 1
-            own, tile = members[cell, source]
-            lane = own - start[tile]
+                members[cell, source] = own, *rows.layout.places(own)
+            own, tile, lane = members[cell, source]
             extra = excess[tile, destination, lane].astype(float) - excess[tile, source, lane]
             first = np.argsort(extra, kind="stable")[: job.count]
             mass = np.ones(len(first)) if rows.weights is None else rows.weights[own[first]]
