@@ -149,23 +149,63 @@ static inline void add_costs(const T* turned, const T* centers, int64_t stride, 
             store<T>(costs + c * kTile + v * WT, metric == kEuclidean && last ? root(sum[c][v]) : sum[c][v]);
 }
 
-// Costs of one tile, [cluster][point], in the precision of X.
+constexpr int kLine = 64;  // bytes that memory hands over at a time
+
+template <class T> static inline void fetch_row(const RowArgs<T>& a, int64_t at, int64_t count) {
+    const char* row = (const char*)(a.X + (int64_t)a.order[at] * a.n_features);
+    for (int64_t byte = 0; byte < count * (int64_t)sizeof(T); byte += kLine) __builtin_prefetch(row + byte);
+}
+
+// What the next tile needs, its rows and room for its costs, is fetched while this one is counted: a little before each
+// block of clusters, since requests that are made all at once wait for each other.
+template <class T> struct NextTile {
+    const RowArgs<T>& a;
+    int64_t row, end, n_rows;        // of the next tile, and how many at a time
+    const char *room, *room_end;     // the same for its costs, in bytes
+    int64_t n_bytes;
+
+    NextTile(const RowArgs<T>& a_, int64_t tile, int64_t end_tile, int64_t n_blocks) : a(a_), row(0), end(0), room(nullptr), room_end(nullptr) {
+        n_rows = (kTile + n_blocks - 1) / n_blocks;
+        const int64_t n_lines = a.n_clusters * kTile * (int64_t)sizeof(float) / kLine;
+        n_bytes = (n_lines + n_blocks - 1) / n_blocks * kLine;
+        if (tile >= end_tile || a.feature_stride) return;
+        row = a.tiles.start[tile];
+        end = row + a.tiles.size[tile];
+        room = (const char*)(a.excess + tile * a.n_clusters * kTile);
+        room_end = room + n_lines * kLine;
+    }
+    void fetch() {
+        for (const int64_t stop = smaller(row + n_rows, end); row < stop; ++row)
+            fetch_row(a, row, smaller<int64_t>(a.n_features, kFeatureTile));
+        for (const char* stop = smaller(room + n_bytes, room_end); room < stop; room += kLine) __builtin_prefetch(room, 1);
+    }
+};
+
+// Costs of a tile, [cluster][point], in the precision of X. The next one that is asked for is before `end`, if any.
 template <class T, int metric>
-static inline void tile_costs(const RowArgs<T>& a, int64_t start, int size, T* turned, T* costs) {
+static inline void tile_costs(const RowArgs<T>& a, int64_t tile, int64_t end, T* turned, T* costs) {
     constexpr int step = 2 * lanes<T>();
+    const int64_t n_blocks = kTile / step * (a.n_clusters / 4 + a.n_clusters % 4 / 2 + a.n_clusters % 2);
+    NextTile<T> next(a, tile + 1, end, n_blocks);
     for (int64_t from = 0; from < a.n_features; from += kFeatureTile) {
         const int64_t count = smaller<int64_t>(a.n_features - from, kFeatureTile), stride = a.n_features;
         const bool first = from == 0, last = from + count == a.n_features;
-        transpose_rows(a, start, size, from, count, turned);
+        transpose_rows(a, a.tiles.start[tile], a.tiles.size[tile], from, count, turned);
         for (int strip = 0; strip < kTile; strip += step) {
             int64_t k = 0;
             const T *x = turned + strip, *centers = a.centers + from;
-            for (; k + 4 <= a.n_clusters; k += 4)
+            for (; k + 4 <= a.n_clusters; k += 4) {
+                if (last) next.fetch();
                 add_costs<T, metric, 4>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
-            for (; k + 2 <= a.n_clusters; k += 2)
+            }
+            for (; k + 2 <= a.n_clusters; k += 2) {
+                if (last) next.fetch();
                 add_costs<T, metric, 2>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
-            for (; k < a.n_clusters; ++k)
+            }
+            for (; k < a.n_clusters; ++k) {
+                if (last) next.fetch();
                 add_costs<T, metric, 1>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
+            }
         }
     }
 }
@@ -180,7 +220,7 @@ static void distances_metric(const RowArgs<T>& a, int64_t begin, int64_t end, T*
         const int64_t start = a.tiles.start[b];
         const int size = a.tiles.size[b];
         float* excess = a.excess + b * a.n_clusters * kTile;
-        tile_costs<T, metric>(a, start, size, turned, costs);
+        tile_costs<T, metric>(a, b, end, turned, costs);
         for (int v = 0; v < VT; ++v) {
             vec least = load<T>(costs + v * WT);
             for (int64_t k = 1; k < a.n_clusters; ++k) least = smaller<vec>(least, load<T>(costs + k * kTile + v * WT));
@@ -215,7 +255,7 @@ static int64_t find_moves_metric(const RowArgs<T>& a, const MoveTables& t, doubl
     for (int64_t b = begin; b < end; ++b) {
         const int64_t start = a.tiles.start[b];
         const int size = a.tiles.size[b];
-        tile_costs<T, metric>(a, start, size, turned, costs);
+        tile_costs<T, metric>(a, b, b, turned, costs);
         for (int i = 0; i < size; ++i) {
             const int64_t k = a.labels[start + i];
             own[i] = (double)costs[k * kTile + i] * t.leave_share[k] - t.leave[k];
@@ -619,12 +659,16 @@ template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_
     }
 }
 
+constexpr int kRowsAhead = 16;  // that are fetched while others are added: measured, as is any number from 8 to 32
+
 template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
     if (a.feature_stride) return label_sums_by_feature(a, begin, end, sums);
-    for (int64_t b = begin; b < end; ++b)
-        for (int64_t at = a.tiles.start[b], stop = at + a.tiles.size[b]; at < stop; ++at)
-            add_row(a.X + (int64_t)a.order[at] * a.n_features, a.weights ? a.weights[at] : 1.0, a.n_features,
-                    sums + (int64_t)a.labels[at] * a.n_features);
+    const int64_t stop = a.tiles.start[end - 1] + a.tiles.size[end - 1];
+    for (int64_t at = a.tiles.start[begin]; at < stop; ++at) {
+        if (at + kRowsAhead < stop) fetch_row(a, at + kRowsAhead, a.n_features);
+        add_row(a.X + (int64_t)a.order[at] * a.n_features, a.weights ? a.weights[at] : 1.0, a.n_features,
+                sums + (int64_t)a.labels[at] * a.n_features);
+    }
 }
 
 template <class T>
