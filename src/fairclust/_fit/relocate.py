@@ -28,7 +28,7 @@ _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts t
 _MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
 _LEAST_PATIENCE = 3  # of many points: of few clusters there are few changes, and the first are the best
-_CLUSTERS_PER_CHANGE = 3  # one more for so many clusters, up to that
+_CLUSTERS_PER_CHANGE = 10  # one for so many clusters, from the least to that
 _BRIEF = 8  # outer iterations of a fit of a sample: what is left to gain from more is less than what a move gains
 _ROUGH_TOL = 1e-2  # and the tolerance of such a fit
 _CLEAR_GAIN = 1e-4  # of the energy: on a sample, less is chance
@@ -93,11 +93,12 @@ def _moved(problem: Problem, ask: Ask, best: FitResult, patience: int) -> FitRes
         if change is None:
             break
         to_reach = (1.0 - _CLEAR_GAIN) * best.energy
-        after = fit_once(problem, ask, change, replace(_brief(problem.settings), to_reach=to_reach))
+        after = fit_once(problem, ask, change.start, replace(_brief(problem.settings), to_reach=to_reach))
         if after.energy < to_reach:
             best, n_failed, changes = after, 0, _Changes(problem, ask, after)
         else:
             n_failed += 1
+            changes.learn(change, best.energy - after.energy)
         if n_failed == patience:
             break
     return best
@@ -105,6 +106,16 @@ def _moved(problem: Problem, ask: Ask, best: FitResult, patience: int) -> FitRes
 
 def _brief(settings: Settings) -> Settings:
     return replace(settings, max_iter=min(_BRIEF, settings.max_iter), tol=max(_ROUGH_TOL, settings.tol))
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One cluster closed, another cut in two: where to start after it, and the fall of the energy that it promises."""
+
+    closed: int
+    cut: int
+    start: Start
+    promise: float
 
 
 class _Changes:
@@ -118,15 +129,22 @@ class _Changes:
         self._promise = gain[None, :] - _losses(problem, found)[:, None]  # (closed, cut)
         np.fill_diagonal(self._promise, -np.inf)
 
-    def next(self) -> Start | None:
-        """Where to start after the change that promises most of those not tried yet; None: all were tried."""
-        closed, cut = np.unravel_index(self._promise.argmax(), self._promise.shape)
-        if not np.isfinite(self._promise[closed, cut]):
+    def next(self) -> _Change | None:
+        """The change that promises most of those not tried yet; None: all were tried."""
+        closed, cut = (int(one) for one in np.unravel_index(self._promise.argmax(), self._promise.shape))
+        promise = float(self._promise[closed, cut])
+        if not np.isfinite(promise):
             return None
         self._promise[closed, cut] = -np.inf
         parameters = self._found.parameters.copy()
         parameters[[cut, closed]] = self._halves[cut]
-        return Start(parameters, self._ask.copied(self._found.warm, int(cut), int(closed)))
+        return _Change(closed, cut, Start(parameters, self._ask.copied(self._found.warm, cut, closed)), promise)
+
+    def learn(self, change: _Change, gained: float) -> None:
+        """A change that gained less than it promised: closing the one, or cutting the other, is worth that much less."""
+        missed = change.promise - gained
+        self._promise[change.closed] -= missed
+        self._promise[:, change.cut] -= missed
 
 
 def _losses(problem: Problem, found: FitResult) -> FloatArray:
