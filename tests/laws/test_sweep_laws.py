@@ -16,7 +16,8 @@ import oracles
 from cases import QUESTIONS, SWEEPS, in_memory_sweep, people, question
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
-from fairclust._sweep.layout import build_layout, every_nth_of_each
+from fairclust._core.tiles import RUN
+from fairclust._sweep.layout import build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import State
 
@@ -143,7 +144,7 @@ def test_curvature_of_many_points_is_near_that_of_all(each_kernel):
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_kernel, weighted):
     q = question(n_samples=1000, n_clusters=4, n_groups=3, weighted=weighted)
-    steps, scaled_price = np.array([1, 3, 70]), np.ascontiguousarray(q.scaled_price.T)
+    steps, scaled_price = np.array([1, 3, 7]), np.ascontiguousarray(q.scaled_price.T)
 
     def counted(rows, before):
         part = in_memory_sweep(q.costs[rows], q.codes[rows], 3, None if q.weights is None else q.weights[rows])
@@ -159,7 +160,8 @@ def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_k
     together = sum(one for one, _ in parts)
     # Sums of a chunk are in single precision.
     np.testing.assert_allclose(together, pairs, rtol=1e-6, atol=1e-12)
-    taken = every_nth_of_each(q.codes, steps)
+    place = np.array([int((q.codes[:i] == code).sum()) for i, code in enumerate(q.codes)])  # of each row in its cell
+    taken = np.flatnonzero(place // RUN % steps[q.codes] == 0)
     weights = np.ones(len(taken)) if q.weights is None else q.weights[taken]
     np.testing.assert_allclose(sampled, np.bincount(q.codes[taken], weights=weights), rtol=1e-6)
     np.testing.assert_allclose(sum(two for _, two in parts), sampled, rtol=1e-9)

@@ -10,6 +10,7 @@
 #include <functional>
 #include <initializer_list>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -210,6 +211,11 @@ struct Parts {
     double* of(int64_t chunk) { return data.data() + chunk * width; }
     void add_to(double* out, int64_t chunk, int64_t first, int64_t count) const {
         for (int64_t i = 0; i < count; ++i) out[i] += data[chunk * width + first + i];
+    }
+    // The same for sums of so many values each, to places so far apart.
+    void add_totals_to(double* out, int64_t apart, int64_t chunk, int64_t first, int64_t count, int64_t values) const {
+        const double* from = data.data() + chunk * width + first;
+        for (int64_t i = 0; i < count; ++i, from += values) out[i * apart] += std::accumulate(from, from + values, 0.0);
     }
     Table sum(size_t rows, size_t columns) const {
         auto sums = new_table({rows, columns});

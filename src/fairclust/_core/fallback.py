@@ -30,7 +30,7 @@ from .fallback_small import (
     two_means,
     weighted_look,
 )  # fmt: skip
-from .tiles import TILE, to_tiles
+from .tiles import RUN, TILE, to_tiles
 
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
@@ -102,8 +102,8 @@ def sweep(
 ) -> tuple[FloatArray, float, float, FloatArray, FloatArray]:
     """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight behind it.
 
-    Curvature is counted over the first point of each cell and every so-manieth (``steps``) after it; ``before`` points
-    of each cell came before these (None: none).
+    Curvature is counted over the first run of points of each cell and every so-manieth (``steps``) after it; ``before``
+    points of each cell came before these (None: none).
     """
     n_cells, n_clusters = scaled_price.shape
     masses = np.zeros((n_cells, n_clusters))
@@ -119,7 +119,7 @@ def sweep(
         cost += float((weighted * costs).sum())
         log_sum += float(w @ (np.log(total) - low))
         if steps is not None:
-            taken = slice(-seen[cell] % steps[cell], None, steps[cell])
+            taken = (seen[cell] + np.arange(len(w))) // RUN % steps[cell] == 0
             curvature[cell] += np.triu(weighted[taken].T @ soft[taken], 1)
             curvature[cell] += np.diag((weighted * soft).sum(axis=0))
             sampled[cell] += float(w[taken].sum())

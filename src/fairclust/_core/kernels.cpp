@@ -33,6 +33,7 @@ static inline vdouble widened(vfloat v) {
     memcpy(&high, (const char*)&v + sizeof(low), sizeof(high));
     return __builtin_convertvector(low, vdouble) + __builtin_convertvector(high, vdouble);
 }
+static inline void add_to(double* sums, vdouble v) { store<double>(sums, load<double>(sums) + v); }
 static inline double total(vdouble v) {
     double sum = 0;
     for (int i = 0; i < lanes<double>(); ++i) sum += v[i];
@@ -351,40 +352,52 @@ static void multiply(PairSums& held, int64_t n_clusters) {
     held.count = 0;
 }
 
-constexpr int kTogether = 12;  // undecided points beyond which it is cheaper to multiply a tile where it is: measured
-
-// Soft assignments times the root of the weight: their products are what is summed.
-static inline void hold(PairSums& held, const float* e, float z, float w, int64_t n_clusters) {
-    const float scale = sqrtf(w) / z;
-    for (int64_t k = 0; k < n_clusters; ++k) {
-        const float v = e[k * kTile];
-        held.soft[k * kTile + held.count] = v > kNothing ? v * scale : 0.0f;
+// The points of a tile that are to be counted, side by side with others: whole vectors, in which some count for nothing,
+// for to sort these out takes longer. IN e, the unnormalised softmax, and a factor for each point, 0: it is not counted.
+static inline void hold_tile(PairSums& held, const float* e, const float* factor, int64_t n_clusters) {
+    for (int first = 0; first < kTile; first += W) {
+        bool is_any = false;
+        for (int i = first; i < first + W; ++i) is_any |= factor[i] != 0;
+        if (!is_any) continue;
+        for (int64_t k = 0; k < n_clusters; ++k) {
+            const vfloat value = load<float>(e + k * kTile + first), kept = value > kNothing ? value : splat<float>(0);
+            store<float>(held.soft + k * kTile + held.count, kept * load<float>(factor + first));
+        }
+        held.count += W;
+        if (held.count == kTile) multiply(held, n_clusters);
     }
-    if (++held.count == kTile) multiply(held, n_clusters);
 }
 
-// The undecided points of a tile, side by side with others or, where they are many, where they are. IN/OUT e, the
-// unnormalised softmax; z its sums.
-static inline void hold_tile(PairSums& held, float* e, const float* z, const float* w, int size, int64_t n_clusters) {
-    alignas(64) float factor[kTile];
-    int count = 0;
-    for (int i = 0; i < kTile; ++i) {
-        const bool is_undecided = z[i] > 1 + kUndecided && w[i] != 0;
-        factor[i] = is_undecided ? sqrtf(w[i]) / z[i] : 0.0f;
-        count += is_undecided;
+// Which points of a tile are in runs that are counted, a bit each; `before`: points of the cell before the tile.
+static inline uint64_t counted_runs(int64_t step, int64_t before, int size) {
+    const uint64_t present = size < kTile ? ((uint64_t)1 << size) - 1 : ~(uint64_t)0;
+    if (step == 1) return present;
+    uint64_t counted = 0;
+    int64_t turn = before / kRun % step;  // 0: this run's
+    for (int first = -(int)(before % kRun); first < kTile; first += kRun, turn = turn + 1 == step ? 0 : turn + 1) {
+        if (turn) continue;
+        const uint64_t run = ((uint64_t)1 << kRun) - 1;
+        counted |= first < 0 ? run >> -first : run << first;
     }
-    if (count < kTogether) {
-        for (int i = 0; i < size; ++i)
-            if (factor[i] != 0) hold(held, e + i, z[i], w[i], n_clusters);
-        return;
+    return counted & present;
+}
+
+// What each point's softmax is multiplied by before products are summed: 0 if it is not counted, or decided.
+static inline void pair_factors(const float* z, const float* w, bool weighted, uint64_t counted, float* factor) {
+    for (int i = 0; i < kTile; ++i) factor[i] = (float)(counted >> i & 1);
+    if (weighted)
+        for (int i = 0; i < kTile; ++i) factor[i] *= sqrtf(w[i]);
+    for (int v = 0; v < V; ++v) {
+        const vfloat sum = load<float>(z + v * W), own = load<float>(factor + v * W) / sum;
+        store<float>(factor + v * W, sum > 1 + kUndecided ? own : splat<float>(0));
     }
-    for (int64_t k = 0; k < n_clusters; ++k)
-        for (int v = 0; v < V; ++v) {
-            const vfloat value = load<float>(e + k * kTile + v * W);
-            const vfloat kept = value > kNothing ? value : splat<float>(0);
-            store<float>(e + k * kTile + v * W, kept * load<float>(factor + v * W));
-        }
-    add_products(e, n_clusters, held.pairs);
+}
+
+static inline double counted_weight(const float* w, bool weighted, uint64_t counted) {
+    if (!weighted) return __builtin_popcountll(counted);
+    double sum = 0;
+    for (int i = 0; i < kTile; ++i) sum += counted >> i & 1 ? (double)w[i] : 0.0;
+    return sum;
 }
 
 static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
@@ -420,8 +433,8 @@ static inline double log_total(const float* z, const float* w, int size, bool we
 
 template <bool bent>
 static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
-                         float* e, PairSums& held, double* masses, double* sums, double* curvature) {
-    alignas(64) float w[kTile];
+                         float* e, PairSums& held, double* masses, double* sums, double* squares, double* curvature) {
+    alignas(64) float w[kTile], factor[kTile];
     alignas(64) float z_values[kTile];
     vfloat low[V], z[V], share[V], inverse[V];
     const int64_t K = a.n_clusters;
@@ -443,36 +456,29 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
                 const vfloat value = load<float>(e + k * kTile + v * W), s = value * share[v];
                 mass += s;
                 cost_sum += s * load<float>(excess + k * kTile + v * W);
-                if (bent) {
-                    const vfloat kept = value > kNothing ? value : splat<float>(0);
-                    square += (kept * share[v]) * (kept * inverse[v]);
-                }
+                if (bent) square += s * (value > kNothing ? value * inverse[v] : splat<float>(0));
             }
-            masses[k] += total(widened(mass));
-            if (bent) curvature[k * K + k] += total(widened(square));
+            add_to(masses + k * kSums, widened(mass));
+            if (bent) add_to(squares + k * kSums, widened(square));
         }
         sums[0] += total(widened(cost_sum));
         sums[1] += log_total(z_values, w, size, a.weights != nullptr, K) - total(widened(low_sum));
         if (!bent) continue;
-        if (every.step == 1 && K <= kDense) {
-            for (int i = 0; i < size; ++i) sums[2] += (double)w[i];
-            hold_tile(held, e, z_values, w, size, K);
-            continue;
-        }
-        const int64_t over = (every.before + a.tiles.start[b] - a.tiles.start[begin]) % every.step;
-        for (int64_t i = over ? every.step - over : 0; i < size; i += every.step) {
-            sums[2] += (double)w[i];
-            if (!(z_values[i] > 1 + kUndecided) || w[i] == 0) continue;
-            if (K <= kDense) hold(held, e + i, z_values[i], w[i], K);
-            else add_pairs(e + i, z_values[i], w[i], K, curvature);
-        }
+        const uint64_t counted = counted_runs(every.step, every.before + a.tiles.start[b] - a.tiles.start[begin], size);
+        if (!counted) continue;
+        sums[2] += counted_weight(w, a.weights != nullptr, counted);
+        pair_factors(z_values, w, a.weights != nullptr, counted, factor);
+        if (K <= kDense) hold_tile(held, e, factor, K);
+        else
+            for (int i = 0; i < size; ++i)
+                if (factor[i] != 0) add_pairs(e + i, z_values[i], w[i], K, curvature);
     }
 }
 
 static void sweep(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end, float* e,
-                  PairSums& held, double* masses, double* sums, double* curvature) {
-    if (every.step) sweep_tiles<true>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, curvature);
-    else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, curvature);
+                  PairSums& held, double* masses, double* sums, double* squares, double* curvature) {
+    if (every.step) sweep_tiles<true>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, curvature);
+    else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, curvature);
 }
 
 constexpr double kDecided = 16;  // temperatures beyond the best: exp(-16) of a point is nobody

@@ -46,12 +46,16 @@ struct SweepArgs {
     int64_t n_clusters;
 };
 
-// The points of a cell that curvature is counted over: its first, and every step-th after it. They are the same rows
-// however the data are cut, since a cell's points are visited in the order of the rows.
+constexpr int kRun = 16;  // points of a cell, one after the other: an AVX-512 vector of floats
+
+// The points of a cell that curvature is counted over: its first run of points, and every step-th after it. They are the
+// same rows however the data are cut, since a cell's points are visited in the order of the rows.
 struct EveryNth {
     int64_t step;    // 0: no point
     int64_t before;  // points of the cell before the chunk's first
 };
+
+constexpr int kSums = 8;  // sums that take turns: an AVX-512 vector of doubles, of which narrower ones use the first lanes
 
 constexpr int kDense = 32;  // clusters up to which all pairs of a point are counted; of more, those that it is between
 
@@ -112,11 +116,11 @@ struct KernelSet {
     RowKernels<float> f32;
     RowKernels<double> f64;
 
-    // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K,), sums {excess cost, log-partition, curvature weight},
-    // curvature (K, K): above the diagonal the sum of s_k s_l over one point in `every.step`, on it the sum of s_k^2 over
-    // all points. scratch: kTile * n_clusters. Pairs of up to kDense clusters stay in `held` until the chunk's end.
+    // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K, kSums), sums {excess cost, log-partition, curvature
+    // weight}, squares (K, kSums): of s_k, curvature (K, K): above the diagonal the sum of s_k s_l over one run of points in
+    // `every.step`. scratch: kTile * n_clusters. Pairs of up to kDense clusters stay in `held` until the chunk's end.
     void (*sweep)(const SweepArgs&, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
-                  float* scratch, PairSums& held, double* masses, double* sums, double* curvature);
+                  float* scratch, PairSums& held, double* masses, double* sums, double* squares, double* curvature);
 
     // Adds the pairs of a chunk to its curvature, and leaves none.
     void (*end_pairs)(PairSums& held, int64_t n_clusters, double* curvature);

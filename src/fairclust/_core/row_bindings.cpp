@@ -81,7 +81,7 @@ struct SweepTables {
                 const Counts& before, int n_threads)
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K), scale(static_cast<float>(scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
-          parts(plan_, K + 3 + (steps ? K * K : 0)), held(plan_.threads(n_threads)) {
+          parts(plan_, kSums * K + 3 + (steps ? kSums * K + K * K : 0)), held(plan_.threads(n_threads)) {
         const int64_t n_cells = scaled_price.shape(0);
         if (before) {
             require_shape("before", *before, {n_cells});
@@ -99,13 +99,18 @@ struct SweepTables {
                float* scratch) {
         double* part = parts.of(chunk);
         const EveryNth own{every[chunk].step, every[chunk].before + points};
-        kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[worker], part,
-                           part + n_clusters, part + n_clusters + 3);
+        kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[worker], part, part + sums_at(),
+                           part + squares_at(), part + pairs_at());
     }
 
     void finish(int64_t chunk, int worker) {
-        if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, parts.of(chunk) + n_clusters + 3);
+        if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, parts.of(chunk) + pairs_at());
     }
+
+    // Where a part has what: masses come first.
+    int64_t sums_at() const { return kSums * n_clusters; }
+    int64_t squares_at() const { return sums_at() + 3; }
+    int64_t pairs_at() const { return squares_at() + kSums * n_clusters; }
 
     nb::tuple answer(size_t n_cells) const {
         const size_t K = n_clusters;
@@ -115,10 +120,12 @@ struct SweepTables {
         double sums[2] = {0, 0};
         for (int64_t c = 0; c < plan.n_chunks(); ++c) {
             const int64_t j = plan.cell(c);
-            parts.add_to(masses.data() + j * K, c, 0, K);
-            parts.add_to(sums, c, K, 2);
-            parts.add_to(sampled.data() + j, c, K + 2, 1);
-            if (is_bent) parts.add_to(curvature.data() + j * K * K, c, K + 3, K * K);
+            parts.add_totals_to(masses.data() + j * K, 1, c, 0, K, kSums);
+            parts.add_to(sums, c, sums_at(), 2);
+            parts.add_to(sampled.data() + j, c, sums_at() + 2, 1);
+            if (!is_bent) continue;
+            parts.add_to(curvature.data() + j * K * K, c, pairs_at(), K * K);
+            parts.add_totals_to(curvature.data() + j * K * K, K + 1, c, squares_at(), K, kSums);  // the diagonal
         }
         return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
     }

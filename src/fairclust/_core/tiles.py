@@ -7,6 +7,7 @@ import numpy as np
 from .._typing import FloatArray
 
 TILE = 64  # points: four AVX-512 registers of float32; kTile of the compiled kernels
+RUN = 16  # points of a cell, one after the other, that curvature is counted over or not: kRun of the compiled kernels
 
 
 def to_tiles(costs: FloatArray, tiles: slice) -> FloatArray:

@@ -12,6 +12,7 @@ from .._typing import FloatArray, IntArray
 
 _CURVATURE_POINTS = 1 << 8  # of each cell and cluster that curvature is counted over: a few percent off are near enough
 _OF_A_CELL = (1 << 12, 1 << 14)  # for few clusters at least, for many at most
+_SPARED, _KEPT = 3, 1 << 10  # one run in three is enough in any case, as long as that leaves so many points of a cell
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
 
 _LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
@@ -19,12 +20,12 @@ _RARE = 32  # points of a cell per cluster, below which a sample keeps all of th
 
 
 def curvature_steps(counts: IntArray, n_clusters: int) -> IntArray:
-    """Curvature is counted over one point in so many of each cell, by the cells' numbers of points."""
+    """Curvature is counted over one run of points in so many of each cell, by the cells' numbers of points."""
     n_cells = len(counts)
     least, most = _OF_A_CELL
     enough = min(max(_CURVATURE_POINTS * n_clusters, least), most)
     per_cell = max(enough * min(n_cells, _MANY_CELLS) // n_cells, TILE)
-    return np.maximum(counts // per_cell, 1).astype(np.int64)
+    return np.maximum(np.maximum(counts // per_cell, np.minimum(counts // _KEPT, _SPARED)), 1).astype(np.int64)
 
 
 def coarsened(step: int, n_samples: int) -> int:
