@@ -141,7 +141,7 @@ class _Changes:
         return _Change(closed, cut, Start(parameters, self._ask.copied(self._found.warm, cut, closed)), promise)
 
     def learn(self, change: _Change, gained: float) -> None:
-        """A change that gained less than it promised: closing the one, or cutting the other, is worth that much less."""
+        """A change gained less than it promised: closing the one, and cutting the other, is worth that much less."""
         missed = change.promise - gained
         self._promise[change.closed] -= missed
         self._promise[:, change.cut] -= missed

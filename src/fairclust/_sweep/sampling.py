@@ -12,7 +12,7 @@ from .._typing import FloatArray, IntArray
 
 _CURVATURE_POINTS = 1 << 8  # of each cell and cluster that curvature is counted over: a few percent off are near enough
 _OF_A_CELL = (1 << 12, 1 << 14)  # for few clusters at least, for many at most
-_SPARED, _KEPT = 3, 1 << 10  # one run in three is enough in any case, as long as that leaves so many points of a cell
+_SPARED = 3  # of those, one run in so many is enough in any case: neighbours' soft assignments differ
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
 
 _LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
@@ -25,7 +25,7 @@ def curvature_steps(counts: IntArray, n_clusters: int) -> IntArray:
     least, most = _OF_A_CELL
     enough = min(max(_CURVATURE_POINTS * n_clusters, least), most)
     per_cell = max(enough * min(n_cells, _MANY_CELLS) // n_cells, TILE)
-    return np.maximum(np.maximum(counts // per_cell, np.minimum(counts // _KEPT, _SPARED)), 1).astype(np.int64)
+    return np.maximum(np.maximum(counts // per_cell, np.minimum(_SPARED * counts // least, _SPARED)), 1).astype(np.int64)
 
 
 def coarsened(step: int, n_samples: int) -> int:
