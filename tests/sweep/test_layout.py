@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairclust._core.tiles import TILE
-from fairclust._sweep.layout import build_layout
+from fairclust._sweep.layout import build_layout, every_nth_of_each
 
 
 def test_five_rows_of_two_groups_are_laid_out_as_by_hand():
@@ -50,3 +50,14 @@ def test_there_and_back_is_the_same_array(codes):
     layout = build_layout(np.array(codes), 5)
     values = np.arange(2 * len(codes)).reshape(-1, 2)
     assert np.array_equal(layout.to_user_order(layout.to_visiting_order(values)), values)
+
+
+@pytest.mark.parametrize("n_rows", [1, 500, 30_000])
+@pytest.mark.parametrize("steps", [(1, 1, 1), (7, 1, 3), (5000, 2, 64)])
+def test_a_sample_of_the_layout_is_that_of_the_rows(n_rows, steps):
+    codes = np.random.default_rng(n_rows).choice(3, p=[0.6, 0.39, 0.01], size=n_rows)
+    layout = build_layout(codes, 3)
+    positions, cells = layout.every_nth(np.array(steps))
+    rows = layout.order[positions]
+    np.testing.assert_array_equal(rows, every_nth_of_each(codes, np.array(steps)))
+    np.testing.assert_array_equal(cells, codes[rows])

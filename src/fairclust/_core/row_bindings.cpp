@@ -339,7 +339,7 @@ static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weight
     return parts.sum(K, M);
 }
 
-constexpr int64_t kMomentRows = 4096;  // whose moments are found about their own mean, and then put together: 400 kB
+constexpr int64_t kMomentRows = 1024;  // whose moments are found about their own mean, and then put together: 200 kB of doubles
 
 // OUT the weighted mean of each feature, and the weighted sum of squares about it. One pass; far values lose nothing.
 template <class T> static nb::tuple feature_moments(In<T, 2> X, Weights weights, int n_threads) {
@@ -349,7 +349,7 @@ template <class T> static nb::tuple feature_moments(In<T, 2> X, Weights weights,
     if (weights) require_shape("weights", *weights, {N});
     Parts parts(n_chunks, 2 * M + 1);  // means, squares, weight
     run(n_chunks, n_threads, [&](int64_t c, int) {
-        double *mean = parts.of(c), *squares = mean + M, total = 0;
+        double *__restrict mean = parts.of(c), *__restrict squares = mean + M, total = 0;
         const int64_t begin = c * kMomentRows, end = std::min(begin + kMomentRows, N);
         for (int64_t i = begin; i < end; ++i) {
             const double w = weights ? weights->data()[i] : 1.0;

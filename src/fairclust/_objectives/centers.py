@@ -52,7 +52,7 @@ def halves(
         members = by_cluster[ends[k] : ends[k + 1]]
         taken = members[:: max(1, len(members) // SAMPLED_PER_CLUSTER)]
         mass = np.ones(len(taken)) if weights is None else weights[taken]
-        points = X[order[taken]].astype(float)
+        points = X.take(order[taken], axis=0).astype(float, copy=False)
         gain, places = kernels.two_means(points, mass, power, _TURNS, ROUNDS)
         found.append((gain * len(members) / max(len(taken), 1), places.astype(X.dtype)))
     return found

@@ -57,7 +57,7 @@ class KMeansObjective(MeansObjective):
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on some rows only."""
         weights = None if self._weights is None else self._weights[rows]
-        return KMeansObjective(np.ascontiguousarray(self.X[rows]), weights)
+        return KMeansObjective(self.X.take(rows, axis=0), weights)
 
     def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
         """Points farthest from their centre."""

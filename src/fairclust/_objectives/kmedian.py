@@ -239,7 +239,7 @@ class KMedianObjective(MedianObjective):
     def sampled(self, rows: IntArray) -> KMedianObjective:
         """K-median on some rows only; their medoids are rows of X all the same."""
         weights = None if self._weights is None else self._weights[rows]
-        return KMedianObjective(np.ascontiguousarray(self.X[rows]), self.metric, self.center, self.effort, weights)
+        return KMedianObjective(self.X.take(rows, axis=0), self.metric, self.center, self.effort, weights)
 
     def relaxed(self) -> KMedianObjective | None:
         """K-median with geometric medians: medoids are found among the points near them."""

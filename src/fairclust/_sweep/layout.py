@@ -62,11 +62,6 @@ class Layout:
         """Cell of each point, in visiting order."""
         return np.repeat(self.chunk_cell, self._chunk_sizes)
 
-    def cells_of_rows(self) -> IntArray:
-        """Cell of each point, in the user's order, in as few bytes as possible."""
-        small = np.uint8 if self.n_cells <= 256 else np.uint16 if self.n_cells <= 65536 else np.int32
-        return self.to_user_order(np.repeat(self.chunk_cell.astype(small), self._chunk_sizes))
-
     @cached_property
     def cell_counts(self) -> IntArray:
         """Points of each cell."""
@@ -75,6 +70,21 @@ class Layout:
     @property
     def _chunk_sizes(self) -> IntArray:
         return np.add.reduceat(self.size, self.chunk[:-1])
+
+    def every_nth(self, steps: IntArray) -> tuple[IntArray, IntArray]:
+        """A sample: positions of each cell's first point, and of every so-manieth after it, in the rows' order; cells.
+
+        They are the rows that :func:`every_nth_of_each` takes.
+        """
+        sizes, before = self._chunk_sizes, np.zeros(self.n_cells, dtype=np.int64)
+        found = [np.empty(0, dtype=np.int64)]
+        for first, size, cell in zip(np.cumsum(sizes) - sizes, sizes, self.chunk_cell, strict=True):
+            found.append(np.arange(first + -before[cell] % steps[cell], first + size, steps[cell]))
+            before[cell] += size
+        positions = np.concatenate(found)
+        cells = np.repeat(self.chunk_cell, [len(one) for one in found[1:]])
+        in_rows = np.argsort(self.order[positions], kind="stable")
+        return positions[in_rows], cells[in_rows]
 
     def places(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """Tile of each of some points, in visiting order, and its place within the tile."""

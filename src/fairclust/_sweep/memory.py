@@ -13,7 +13,7 @@ from .._core import kernels
 from .._core.tiles import TILE
 from .._memory import give_back
 from .._typing import FloatArray, IntArray
-from .layout import Layout, build_layout, every_nth_of_each
+from .layout import Layout, build_layout
 from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
 
@@ -91,17 +91,14 @@ class InMemorySweep:
         fair.
         """
         step = coarsened(step, self.n_samples)
-        cells, counts = self.layout.cells_of_rows(), self.layout.cell_counts
-        weights = None if self.weights is None else self.layout.to_user_order(self.weights)
-        steps = sampling_steps(counts, self.n_clusters, step)
-        kept = every_nth_of_each(cells, steps)
-        cell_masses = counts if weights is None else np.bincount(cells, weights=weights, minlength=self.n_cells)
+        steps = sampling_steps(self.layout.cell_counts, self.n_clusters, step)
+        kept, cells = self.layout.every_nth(steps)
         weights = sampled_weights(
-            steps, step, cells[kept], None if weights is None else weights[kept], cell_masses, len(cells)
+            steps, step, cells, None if self.weights is None else self.weights[kept], self.cell_masses[0], self.n_samples
         )
-        layout = build_layout(cells[kept], self.n_cells)
+        layout = build_layout(cells, self.n_cells)
         weights = None if weights is None else layout.to_visiting_order(weights)
-        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), kept
+        return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), self.layout.order[kept]
 
     @property
     def cell_masses(self) -> FloatArray:
