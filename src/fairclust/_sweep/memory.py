@@ -93,9 +93,8 @@ class InMemorySweep:
         step = coarsened(step, self.n_samples)
         steps = sampling_steps(self.layout.cell_counts, self.n_clusters, step)
         kept, cells = self.layout.every_nth(steps)
-        weights = sampled_weights(
-            steps, step, cells, None if self.weights is None else self.weights[kept], self.cell_masses[0], self.n_samples
-        )
+        own = None if self.weights is None else self.weights[kept]
+        weights = sampled_weights(steps, step, cells, own, self.cell_masses[0], self.n_samples)
         layout = build_layout(cells, self.n_cells)
         weights = None if weights is None else layout.to_visiting_order(weights)
         return InMemorySweep(layout, self.n_clusters, weights, self.n_threads), self.layout.order[kept]

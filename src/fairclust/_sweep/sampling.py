@@ -25,7 +25,8 @@ def curvature_steps(counts: IntArray, n_clusters: int) -> IntArray:
     least, most = _OF_A_CELL
     enough = min(max(_CURVATURE_POINTS * n_clusters, least), most)
     per_cell = max(enough * min(n_cells, _MANY_CELLS) // n_cells, TILE)
-    return np.maximum(np.maximum(counts // per_cell, np.minimum(_SPARED * counts // least, _SPARED)), 1).astype(np.int64)
+    spared = np.minimum(_SPARED * counts // least, _SPARED)
+    return np.maximum(np.maximum(counts // per_cell, spared), 1).astype(np.int64)
 
 
 def coarsened(step: int, n_samples: int) -> int:
