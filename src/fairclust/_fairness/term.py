@@ -205,7 +205,14 @@ class Representation:
     @cached_property
     def inverse(self) -> FloatArray:
         """Turns prices by cell into prices by column, (n_cells, n_columns)."""
+        if self.has_cells_as_columns:
+            return self.membership
         return np.ascontiguousarray(np.linalg.pinv(self.membership).T)
+
+    @cached_property
+    def has_cells_as_columns(self) -> bool:
+        """Whether groups are cells: one attribute."""
+        return np.array_equal(self.membership, np.eye(len(self.membership)))
 
 
 def representation(parts: Sequence[tuple[FloatArray, bool]], membership: FloatArray) -> Representation:

@@ -41,6 +41,8 @@ class Proposal:
         What the next proposal, for nearby point costs, can start from.
     relaxed_energy : float or None
         Of the soft assignments, where a stopping rule needs it.
+    penalty : float or None
+        What labels with these masses cost besides, where that is known.
     """
 
     labels: Any
@@ -48,6 +50,7 @@ class Proposal:
     state: State
     warm: Any
     relaxed_energy: float | None = None
+    penalty: float | None = None
 
 
 class Ask(ABC):
@@ -150,7 +153,7 @@ class WeightAsk(Ask):
         """argmin(a + price) at the solver's prices."""
         solution = self.solver.solve(sweep, self.fairness, self.fairness_weights, warm, to_beat)
         hard = solution.hard or sweep.assign(solution.state.price)
-        return Proposal(sweep.last_labels(), hard, solution.state, solution.state, solution.energy)
+        return Proposal(sweep.last_labels(), hard, solution.state, solution.state, solution.energy, solution.penalty)
 
     def penalty(self, masses: FloatArray, warm: Any = None) -> float:
         """Σ_k weight_k · fairness_k."""

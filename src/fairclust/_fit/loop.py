@@ -110,7 +110,8 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
                 move, warm = _Move(elsewhere, elsewhere), None
                 objective.fill(sweep, elsewhere)
                 continue
-        last, energy, penalty = move, np.inf, ask.penalty(hard.masses, warm)
+        last, energy, penalty = move, np.inf, found.penalty if hard is found.hard else None
+        penalty = ask.penalty(hard.masses, warm) if penalty is None else penalty
         if best is None or hard.cost + penalty <= to_beat + _ROUNDING * abs(to_beat):
             masses = sweep.fill_empty(
                 labels, hard, partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)

@@ -27,6 +27,9 @@ class FairnessTerm(Protocol):
     def membership(self) -> FloatArray: ...
 
     @property
+    def has_cells_as_columns(self) -> bool: ...
+
+    @property
     def is_constant(self) -> bool: ...
 
     def scaled(self, fraction: float) -> Self: ...
@@ -55,11 +58,14 @@ class Solution:
         Its relaxed energy (soft cost + Σ_k weight_k · fairness_k), where the solver's stopping rule needs it.
     hard : HardAnswer or None
         The answer for argmin(a + price), when it was the solver's last question: the labels are then in place.
+    penalty : float or None
+        Σ_k weight_k · fairness_k of these labels.
     """
 
     state: State
     energy: float | None = None
     hard: HardAnswer | None = None
+    penalty: float | None = None
 
 
 class Solver(Protocol):

@@ -24,7 +24,7 @@ prices lead there from anywhere. Where the labels of a warm start will not do, i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,7 @@ from .._algebra import Look, damped_weight_step, newton_step, weighted_look
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
-from .held import falls_apart, held
+from .held import held
 from .trust import ENOUGH, Trust
 
 # Lengths of price steps, in temperatures: beyond a few the quadratic model says nothing.
@@ -76,6 +76,12 @@ class _At:
     answer: Answer
     look: Look
     membership: FloatArray
+    penalty: float
+
+    @property
+    def relaxed(self) -> float:
+        """The energy without entropy."""
+        return self.answer.cost + self.penalty
 
     @property
     def curvature(self) -> FloatArray:
@@ -129,11 +135,16 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Labels:
-    """Hard labels of what was found: their masses and cost, and their energy."""
+    """Hard labels of what was found: their masses and cost, and what these cost besides."""
 
     found: _Found
     hard: HardAnswer
-    energy: float
+    penalty: float
+
+    @property
+    def energy(self) -> float:
+        """Cost and penalty."""
+        return self.hard.cost + self.penalty
 
     @property
     def keep_their_promise(self) -> bool:
@@ -256,7 +267,10 @@ class Dual:
         holding = held(fairness, fairness_weights, sizes, sweep.person)
         assert holding is not None
         found = holding.climb(sweep, state, tol, self.max_steps)
-        return replace(_found(fairness, fairness_weights, found.state, found.price, found.answer), has_held=True)
+        masses, curvature = found.answer.masses, found.answer.curvature
+        assert curvature is not None
+        relaxed = found.answer.cost + float(fairness_weights @ fairness.value(masses))
+        return _Found(found.state, found.price, masses, curvature, relaxed, has_held=True)
 
     def _settle(
         self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, taken: _Labels, to_beat: float
@@ -266,7 +280,7 @@ class Dual:
         price, scale = found.state.price, found.state.scale
         for _ in range(_SETTLING):
             if taken.energy < to_beat:
-                return Solution(found.labelled(price, taken.hard), hard=taken.hard)
+                return Solution(found.labelled(price, taken.hard), hard=taken.hard, penalty=taken.penalty)
             if _are_many(fairness, sweep):
                 break
             term = fairness.expansion(taken.hard.masses)
@@ -348,7 +362,7 @@ class Dual:
                 if is_warm:
                     return None
                 break
-        return _found(fairness, fairness_weights, State(scale, last * scale), at.price, at.answer, more)
+        return _Found(State(scale, last * scale), at.price, at.answer.masses, at.curvature, at.relaxed)
 
 
 def _are_many(fairness: FairnessTerm, sweep: Sweep) -> bool:
@@ -360,20 +374,7 @@ def _are_many(fairness: FairnessTerm, sweep: Sweep) -> bool:
     are_few = n_clusters * n_columns <= _FEW_PRICES
     if are_few or n_clusters**2 * n_columns**3 <= _AS_DEAR * sweep.n_samples:
         return False
-    return falls_apart(fairness) and fairness.logarithms(n_clusters) is not None
-
-
-def _found(
-    fairness: FairnessTerm,
-    fairness_weights: FloatArray,
-    state: State,
-    price: FloatArray,
-    answer: Answer,
-    more: FloatArray | float = 0.0,
-) -> _Found:
-    relaxed = answer.cost + float(fairness_weights @ fairness.value(_rounded(answer.masses, more)))
-    assert answer.curvature is not None
-    return _Found(state, price, answer.masses, answer.curvature, relaxed)
+    return fairness.has_cells_as_columns and fairness.logarithms(n_clusters) is not None
 
 
 def _is_lost(cooler: _Found, found: _Found) -> bool:
@@ -390,7 +391,7 @@ def _label(
 ) -> _Labels:
     """The hard labels of what was found, or of prices from there, and their energy at these point costs."""
     hard = sweep.assign(found.state.price if price is None else price)
-    return _Labels(found, hard, hard.cost + float(fairness_weights @ fairness.value(hard.masses)))
+    return _Labels(found, hard, float(fairness_weights @ fairness.value(hard.masses)))
 
 
 def _growing(fairness_weights: FloatArray, first: float) -> list[FloatArray]:
@@ -416,11 +417,12 @@ def _look(
 ) -> _At:
     """What a sweep says of E_τ: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s. Labels hold so much more."""
     assert answer.curvature is not None
+    term = fairness.expansion(_rounded(answer.masses, more))
     look = weighted_look(
         answer.curvature, answer.masses, price, scale, answer.log_partition, fairness.membership, fairness.inverse,
-        fairness_weights, fairness.expansion(_rounded(answer.masses, more)),
+        fairness_weights, term,
     )  # fmt: skip
-    return _At(price, scale, answer, look, fairness.membership)
+    return _At(price, scale, answer, look, fairness.membership, float(fairness_weights @ term.value))
 
 
 def _rounded(masses: FloatArray, more: FloatArray | float) -> FloatArray:

@@ -66,10 +66,6 @@ class Held:
     pull: FloatArray
 
     @cached_property
-    def _falls_apart(self) -> bool:
-        return falls_apart(self.fairness)
-
-    @cached_property
     def _is_free(self) -> FloatArray:
         return self.pull > 0
 
@@ -113,16 +109,11 @@ class Held:
         assert at.answer.curvature is not None
         bend = np.divide(at.wanted**2, self.pull, out=np.ones_like(self.pull), where=self._is_free)
         membership = self.fairness.membership
-        if self._falls_apart:
+        if self.fairness.has_cells_as_columns:
             return damped_cell_steps(at.answer.curvature, scale, bend, at.slope, trusted)
         through = np.ascontiguousarray(np.broadcast_to(membership, (len(bend), *membership.shape)))
         blocks = bend[:, :, None] * np.eye(bend.shape[1])
         return damped_cone_step(at.answer.curvature, scale, through, blocks, at.slope, trusted)
-
-
-def falls_apart(fairness: FairnessTerm) -> bool:
-    """Whether groups are cells, so that each has a system of clusters of its own."""
-    return np.array_equal(fairness.membership, np.eye(len(fairness.membership)))
 
 
 def held(fairness: FairnessTerm, fairness_weights: FloatArray, sizes: FloatArray, person: float) -> Held | None:
