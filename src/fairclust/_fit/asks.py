@@ -219,6 +219,7 @@ class GoalAsk(Ask):
             is_cheaper = found.hard.cost + self.penalty(found.hard.masses) < to_beat - _NOISE * abs(to_beat)
             if is_cheaper or np.isinf(to_beat) or not self.solver.can_cool(prices):
                 return found
+            del found  # its labels take room
             prices = self.solver.cool(sweep, conditions, prices)
 
     def _conditions(self, warm: Prices | None) -> Conditions:

@@ -94,6 +94,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
     dearest = np.inf  # energy that labels must beat: of the last few
     n_moved = n_falls = 0
     for n_iter in range(1, settings.max_iter + 1):
+        found = labels = None  # labels that were not taken are let go before others are made
         found = ask.propose(sweep, warm, to_beat)
         warm, labels = found.warm, found.labels
         hard = sweep.keep_in(objective.anchors(), labels, found.hard)

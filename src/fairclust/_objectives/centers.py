@@ -50,7 +50,7 @@ def halves(
     found = []
     for k in range(n_clusters):
         members = by_cluster[ends[k] : ends[k + 1]]
-        taken = members[:: max(1, len(members) // SAMPLED_PER_CLUSTER)]
+        taken = members[:: max(1, -(-len(members) // SAMPLED_PER_CLUSTER))]
         mass = np.ones(len(taken)) if weights is None else weights[taken]
         points = X.take(order[taken], axis=0).astype(float, copy=False)
         gain, places = kernels.two_means(points, mass, power, _TURNS, ROUNDS)

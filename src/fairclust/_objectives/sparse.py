@@ -75,7 +75,7 @@ class SparseKMeansObjective(MeansObjective):
         found = []
         for k in range(len(parameters)):
             members = by_cluster[ends[k] : ends[k + 1]]
-            taken = members[:: max(1, len(members) // centers.SAMPLED_PER_CLUSTER)]
+            taken = members[:: max(1, -(-len(members) // centers.SAMPLED_PER_CLUSTER))]
             mass = np.ones(len(taken)) if sweep.weights is None else sweep.weights[taken]
             gain, places = _two_means(self.rows.take(sweep.layout.order[taken]), mass)
             found.append((gain * len(members) / max(len(taken), 1), places.astype(self.rows.dtype)))

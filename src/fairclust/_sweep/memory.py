@@ -142,6 +142,7 @@ class InMemorySweep:
         """
         self.n_sweeps += 1
         if self._has_handed_out:
+            self.labels = np.empty(0, dtype=np.int32)  # the old ones may be nobody's any more: first they go
             self.labels, self._has_handed_out = np.empty(self.n_samples, dtype=np.int32), False
         masses, cost, gap = kernels.assign(
             self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads, split

@@ -70,6 +70,7 @@ class FairClusterer(ClusterMixin, Savable, ComparedToPlain, Asking):  # type: ig
             fit = best_of(problem, starts, self._n_starts(), aim, with_moves=self.moves_clusters)
             fit, self.polished_ = self._polish(problem, aim, fit)
             fit = aim.proved(problem, fit)
+        problem.sweep.forget()  # what is told of a fit needs no point costs
         self._store(problem, attributes, fit)
         self.fairness_goal_met_ = aim.is_met(problem, fit)
         if aim.is_goal and not self.fairness_goal_met_:
