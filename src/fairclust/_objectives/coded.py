@@ -184,7 +184,8 @@ class _Points:
         self._middle = rows.middle() if rows.has_gaps else None
         self.dtype = rows.dtype
 
-    def __getitem__(self, taken: IntArray) -> FloatArray:
+    def take(self, taken: IntArray, axis: int = 0) -> FloatArray:
+        """Some of them, as of an array."""
         matrix = self._rows.take(taken).matrix()
         return matrix if self._middle is None else np.where(np.isnan(matrix), self._middle, matrix)
 

@@ -12,7 +12,8 @@ from .._typing import FloatArray, IntArray
 
 _CURVATURE_POINTS = 1 << 8  # of each cell and cluster that curvature is counted over: a few percent off are near enough
 _OF_A_CELL = (1 << 12, 1 << 14)  # for few clusters at least, for many at most
-_SPARED = 3  # of those, one run in so many is enough in any case: neighbours' soft assignments differ
+_SPARED = 3  # one run in so many is enough in any case, as long as that leaves as many points as these:
+_LEFT, _LEFT_OF_A_CELL = 1 << 6, 1 << 10  # of each cell and cluster, and of a cell
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
 
 _LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
@@ -25,7 +26,7 @@ def curvature_steps(counts: IntArray, n_clusters: int) -> IntArray:
     least, most = _OF_A_CELL
     enough = min(max(_CURVATURE_POINTS * n_clusters, least), most)
     per_cell = max(enough * min(n_cells, _MANY_CELLS) // n_cells, TILE)
-    spared = np.minimum(_SPARED * counts // least, _SPARED)
+    spared = np.minimum(counts // max(_LEFT * n_clusters, _LEFT_OF_A_CELL), _SPARED)
     return np.maximum(np.maximum(counts // per_cell, spared), 1).astype(np.int64)
 
 
