@@ -534,21 +534,31 @@ struct Choices {
 };
 
 static inline void choose(const float* excess, const float* price, int64_t n_clusters, Choices& out) {
-    for (int v = 0; v < V; ++v) {
-        vfloat own = load<float>(excess + v * W), best = own + price[0], second = splat<float>(3e38f);
-        vint32 choice = {};
-        for (int64_t k = 1; k < n_clusters; ++k) {
-            const vfloat cost = load<float>(excess + k * kTile + v * W), t = cost + price[k];
-            const vint32 wins = t < best;
-            second = wins ? best : smaller<vfloat>(second, t);
-            choice = wins ? (vint32{} + (int32_t)k) : choice;
-            own = wins ? cost : own;
-            best = wins ? t : best;
+    constexpr int S = kRun / W;  // vectors at a time: what is read is whole lines, and none waits for another
+    for (int first = 0; first < kTile; first += kRun) {
+        vfloat own[S], best[S], second[S];
+        vint32 choice[S];
+        for (int v = 0; v < S; ++v) {
+            own[v] = load<float>(excess + first + v * W);
+            best[v] = own[v] + price[0];
+            second[v] = splat<float>(3e38f);
+            choice[v] = vint32{};
         }
-        memcpy(out.choice + v * W, &choice, sizeof(choice));
-        store<float>(out.best + v * W, best);
-        store<float>(out.second + v * W, second);
-        store<float>(out.excess + v * W, own);
+        for (int64_t k = 1; k < n_clusters; ++k)
+            for (int v = 0; v < S; ++v) {
+                const vfloat cost = load<float>(excess + k * kTile + first + v * W), t = cost + price[k];
+                const vint32 wins = t < best[v];
+                second[v] = wins ? best[v] : smaller<vfloat>(second[v], t);
+                choice[v] = wins ? (vint32{} + (int32_t)k) : choice[v];
+                own[v] = wins ? cost : own[v];
+                best[v] = wins ? t : best[v];
+            }
+        for (int v = 0; v < S; ++v) {
+            memcpy(out.choice + first + v * W, &choice[v], sizeof(choice[v]));
+            store<float>(out.best + first + v * W, best[v]);
+            store<float>(out.second + first + v * W, second[v]);
+            store<float>(out.excess + first + v * W, own[v]);
+        }
     }
 }
 
