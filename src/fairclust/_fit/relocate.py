@@ -141,10 +141,10 @@ class _Changes:
         return _Change(closed, cut, Start(parameters, self._ask.copied(self._found.warm, cut, closed)), promise)
 
     def learn(self, change: _Change, gained: float) -> None:
-        """A change gained less than it promised: closing the one, and cutting the other, is worth that much less."""
+        """A change gained less than it promised: for a half closing the one was judged wrongly, for a half the cut."""
         missed = change.promise - gained
-        self._promise[change.closed] -= missed
-        self._promise[:, change.cut] -= missed
+        self._promise[change.closed] -= missed / 2
+        self._promise[:, change.cut] -= missed / 2
 
 
 def _losses(problem: Problem, found: FitResult) -> FloatArray:
