@@ -17,6 +17,8 @@ from .means import MeansObjective
 if TYPE_CHECKING:
     from .._goals.moves import MoveTable
 
+_TINY = float(np.finfo(float).tiny)
+
 
 class KMeansObjective(MeansObjective):
     """Σ_p ‖x_p − c_k(p)‖², with a_pk = ‖x_p − c_k‖² and c_k the mean of cluster k.
@@ -89,5 +91,5 @@ class KMeansObjective(MeansObjective):
         return n_moves
 
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
-        means = sums / np.maximum(sizes, np.finfo(float).tiny)[:, None]  # of nobody: zero
+        means = sums / np.maximum(sizes, _TINY)[:, None]  # of nobody: zero
         return means.astype(self.X.dtype, copy=False)

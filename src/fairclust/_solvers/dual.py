@@ -54,6 +54,7 @@ _AS_DEAR = 10.0  # a system of n prices costs n³, a sweep about so much per poi
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
+_TINY = float(np.finfo(float).tiny)
 _MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: where few points are left it says little
 
 
@@ -128,7 +129,7 @@ class _Found:
         scaled_price = price * self.state.scale
         change = scaled_price - self.price * self.state.scale
         soft = self.masses - (self.curvature @ change.T[:, :, None])[:, :, 0].T
-        least = np.maximum(hard.masses / _MOST_ROUNDED, np.finfo(float).tiny)
+        least = np.maximum(hard.masses / _MOST_ROUNDED, _TINY)
         rounding = np.maximum(hard.masses / np.maximum(soft, least), 1.0 / _MOST_ROUNDED)
         return State(self.state.scale, scaled_price, rounding)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,7 +37,7 @@ class State:
     scaled_price: FloatArray
     rounding: FloatArray | None = None
 
-    @property
+    @cached_property
     def price(self) -> FloatArray:
         """In units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
         return self.scaled_price / self.scale
