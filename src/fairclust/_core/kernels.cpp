@@ -165,19 +165,22 @@ template <class T> struct NextTile {
     const char *room, *room_end;     // the same for its costs, in bytes
     int64_t n_bytes;
 
-    NextTile(const RowArgs<T>& a_, int64_t tile, int64_t end_tile, int64_t n_blocks) : a(a_), row(0), end(0), room(nullptr), room_end(nullptr) {
+    NextTile(const RowArgs<T>& a_, int64_t tile, int64_t end_tile, int64_t n_blocks)
+        : a(a_), row(0), end(0), room(nullptr), room_end(nullptr) {
         n_rows = (kTile + n_blocks - 1) / n_blocks;
         const int64_t n_lines = a.n_clusters * kTile * (int64_t)sizeof(float) / kLine;
         n_bytes = (n_lines + n_blocks - 1) / n_blocks * kLine;
         if (tile >= end_tile || a.feature_stride) return;
         row = a.tiles.start[tile];
         end = row + a.tiles.size[tile];
+        if (!a.excess) return;
         room = (const char*)(a.excess + tile * a.n_clusters * kTile);
         room_end = room + n_lines * kLine;
     }
     void fetch() {
         for (const int64_t stop = smaller(row + n_rows, end); row < stop; ++row)
             fetch_row(a, row, smaller<int64_t>(a.n_features, kFeatureTile));
+        if (!room) return;
         for (const char* stop = smaller(room + n_bytes, room_end); room < stop; room += kLine) __builtin_prefetch(room, 1);
     }
 };
@@ -256,16 +259,19 @@ static int64_t find_moves_metric(const RowArgs<T>& a, const MoveTables& t, doubl
     for (int64_t b = begin; b < end; ++b) {
         const int64_t start = a.tiles.start[b];
         const int size = a.tiles.size[b];
-        tile_costs<T, metric>(a, b, b, turned, costs);
+        tile_costs<T, metric>(a, b, end, turned, costs);
+        for (int i = 0; i < kTile; ++i) best[i] = own[i] = 0;
         for (int i = 0; i < size; ++i) {
             const int64_t k = a.labels[start + i];
-            own[i] = (double)costs[k * kTile + i] * t.leave_share[k] - t.leave[k];
+            T& cost = costs[k * kTile + i];
+            own[i] = (double)cost * t.leave_share[k] - t.leave[k];
             best[i] = own[i];
+            cost = INFINITY;  // it does not enter where it is
         }
         for (int64_t k = 0; k < a.n_clusters; ++k)
-            for (int i = 0; i < size; ++i) {
+            for (int i = 0; i < kTile; ++i) {
                 const double value = (double)costs[k * kTile + i] * t.enter_share[k] + t.enter[k];
-                best[i] = value < best[i] && a.labels[start + i] != k ? value : best[i];
+                best[i] = value < best[i] ? value : best[i];
             }
         for (int i = 0; i < size; ++i)
             if (best[i] < own[i] - least) positions[n++] = (int32_t)(start + i);
