@@ -27,7 +27,8 @@ _SAMPLE = 1 << 13  # points that tell whether a change helps
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
 _MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
-_LEAST_PATIENCE = 3  # of many points: of few clusters there are few changes, and the first are the best
+_LEAST_PATIENCE = 3  # where tries take a good part of a fit: of few clusters the first changes are the best
+_SMALL_PART = 1 / 64  # of all points: what is tried on a sample so small takes hardly any time
 _CLUSTERS_PER_CHANGE = 10  # one for so many clusters, from the least to that
 _BRIEF = 8  # outer iterations of a fit of a sample: what is left to gain from more is less than what a move gains
 _ROUGH_TOL = 1e-2  # and the tolerance of such a fit
@@ -78,8 +79,9 @@ def best_moved(
     first = sample.settings if is_all else _brief(sample.settings)
     n_before = sample.sweep.n_sweeps
     fits = sorted((fit_once(sample, ask, Start(start), first) for start in starts), key=lambda one: one.energy)
+    is_small = sample.sweep.n_samples <= _SMALL_PART * problem.sweep.n_samples
     few = max(_LEAST_PATIENCE, sample.sweep.n_clusters // _CLUSTERS_PER_CHANGE)
-    patience = _PATIENCE if is_all else min(few, _PATIENCE)
+    patience = _PATIENCE if is_all or is_small else min(few, _PATIENCE)
     best = min((_moved(sample, ask, one, patience) for one in fits[:_MOST_MOVED]), key=lambda one: one.energy)
     n_sweeps = (sample.sweep.n_sweeps - n_before) * sample.sweep.n_samples / problem.sweep.n_samples
     return Moved(Start(best.parameters, ask.rewarmed(best.warm), from_few=True), n_sweeps)
