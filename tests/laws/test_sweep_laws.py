@@ -144,7 +144,7 @@ def test_curvature_of_many_points_is_near_that_of_all(each_kernel):
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_kernel, weighted):
     q = question(n_samples=1000, n_clusters=4, n_groups=3, weighted=weighted)
-    steps, scaled_price = np.array([1, 3, 7]), np.ascontiguousarray(q.scaled_price.T)
+    steps, scaled_price = np.array([1, 3, 70]), np.ascontiguousarray(q.scaled_price.T)
 
     def counted(rows, before):
         part = in_memory_sweep(q.costs[rows], q.codes[rows], 3, None if q.weights is None else q.weights[rows])

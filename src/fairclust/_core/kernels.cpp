@@ -128,28 +128,6 @@ static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, 
     }
 }
 
-// Costs of two vectors of points in C clusters, features [0, count) of what is turned: with C = 4 the sums, what is loaded
-// and what is subtracted just fit in sixteen registers.
-template <class T, int metric, int C>
-static inline void add_costs(const T* turned, const T* centers, int64_t stride, int64_t count, bool first, bool last, T* costs) {
-    constexpr int S = 2, WT = lanes<T>();
-    typedef typename Simd<T>::vec vec;
-    vec sum[C][S];
-    for (int c = 0; c < C; ++c)
-        for (int v = 0; v < S; ++v) sum[c][v] = first ? splat<T>(0) : load<T>(costs + c * kTile + v * WT);
-    for (int64_t m = 0; m < count; ++m) {
-        vec point[S];
-        for (int v = 0; v < S; ++v) point[v] = load<T>(turned + m * kTile + v * WT);
-        for (int c = 0; c < C; ++c) {
-            const vec center = splat<T>(centers[c * stride + m]);
-            for (int v = 0; v < S; ++v) sum[c][v] += term<metric>(point[v] - center);
-        }
-    }
-    for (int c = 0; c < C; ++c)
-        for (int v = 0; v < S; ++v)
-            store<T>(costs + c * kTile + v * WT, metric == kEuclidean && last ? root(sum[c][v]) : sum[c][v]);
-}
-
 constexpr int kLine = 64;  // bytes that memory hands over at a time
 
 template <class T> static inline void fetch_row(const RowArgs<T>& a, int64_t at, int64_t count) {
@@ -185,6 +163,30 @@ template <class T> struct NextTile {
     }
 };
 
+// Costs of two vectors of points in C clusters, features [0, count) of what is turned: with C = 4 the sums, what is loaded
+// and what is subtracted just fit in sixteen registers.
+template <class T, int metric, int C>
+static inline void add_costs(const T* turned, const T* centers, int64_t stride, int64_t count, bool first, bool last, NextTile<T>& next,
+                             T* costs) {
+    if (last) next.fetch();
+    constexpr int S = 2, WT = lanes<T>();
+    typedef typename Simd<T>::vec vec;
+    vec sum[C][S];
+    for (int c = 0; c < C; ++c)
+        for (int v = 0; v < S; ++v) sum[c][v] = first ? splat<T>(0) : load<T>(costs + c * kTile + v * WT);
+    for (int64_t m = 0; m < count; ++m) {
+        vec point[S];
+        for (int v = 0; v < S; ++v) point[v] = load<T>(turned + m * kTile + v * WT);
+        for (int c = 0; c < C; ++c) {
+            const vec center = splat<T>(centers[c * stride + m]);
+            for (int v = 0; v < S; ++v) sum[c][v] += term<metric>(point[v] - center);
+        }
+    }
+    for (int c = 0; c < C; ++c)
+        for (int v = 0; v < S; ++v)
+            store<T>(costs + c * kTile + v * WT, metric == kEuclidean && last ? root(sum[c][v]) : sum[c][v]);
+}
+
 // Costs of a tile, [cluster][point], in the precision of X. The next one that is asked for is before `end`, if any.
 template <class T, int metric>
 static inline void tile_costs(const RowArgs<T>& a, int64_t tile, int64_t end, T* turned, T* costs) {
@@ -198,18 +200,12 @@ static inline void tile_costs(const RowArgs<T>& a, int64_t tile, int64_t end, T*
         for (int strip = 0; strip < kTile; strip += step) {
             int64_t k = 0;
             const T *x = turned + strip, *centers = a.centers + from;
-            for (; k + 4 <= a.n_clusters; k += 4) {
-                if (last) next.fetch();
-                add_costs<T, metric, 4>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
-            }
-            for (; k + 2 <= a.n_clusters; k += 2) {
-                if (last) next.fetch();
-                add_costs<T, metric, 2>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
-            }
-            for (; k < a.n_clusters; ++k) {
-                if (last) next.fetch();
-                add_costs<T, metric, 1>(x, centers + k * stride, stride, count, first, last, costs + k * kTile + strip);
-            }
+            for (; k + 4 <= a.n_clusters; k += 4)
+                add_costs<T, metric, 4>(x, centers + k * stride, stride, count, first, last, next, costs + k * kTile + strip);
+            for (; k + 2 <= a.n_clusters; k += 2)
+                add_costs<T, metric, 2>(x, centers + k * stride, stride, count, first, last, next, costs + k * kTile + strip);
+            for (; k < a.n_clusters; ++k)
+                add_costs<T, metric, 1>(x, centers + k * stride, stride, count, first, last, next, costs + k * kTile + strip);
         }
     }
 }
@@ -540,8 +536,8 @@ struct Choices {
 };
 
 static inline void choose(const float* excess, const float* price, int64_t n_clusters, Choices& out) {
-    constexpr int S = kRun / W;  // vectors at a time: what is read is whole lines, and none waits for another
-    for (int first = 0; first < kTile; first += kRun) {
+    constexpr int S = kLine / FC_VECTOR_BYTES;  // vectors at a time: what is read is whole lines, and none waits for another
+    for (int first = 0; first < kTile; first += S * W) {
         vfloat own[S], best[S], second[S];
         vint32 choice[S];
         for (int v = 0; v < S; ++v) {
@@ -681,7 +677,7 @@ template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_
     }
 }
 
-constexpr int kRowsAhead = 16;  // that are fetched while others are added: measured, as is any number from 8 to 32
+constexpr int kRowsAhead = 16;  // that are fetched while others are added: their sums take longer than a row is on its way
 
 template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
     if (a.feature_stride) return label_sums_by_feature(a, begin, end, sums);

@@ -143,7 +143,7 @@ class _Changes:
         return _Change(closed, cut, Start(parameters, self._ask.copied(self._found.warm, cut, closed)), promise)
 
     def learn(self, change: _Change, gained: float) -> None:
-        """A change gained less than it promised: for a half closing the one was judged wrongly, for a half the cut."""
+        """A change gained other than it promised: half of that is put down to what it closed, half to what it cut."""
         missed = change.promise - gained
         self._promise[change.closed] -= missed / 2
         self._promise[:, change.cut] -= missed / 2
