@@ -25,6 +25,7 @@ print("started", flush=True)
 try:
     model.fit(X, sensitive_features=groups)
 except KeyboardInterrupt:
+    print()  # the interrupt may have cut the line that was being written
     print("interrupted", hasattr(model, "labels_"), flush=True)
 """
 
