@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partialmethod
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ def run_passes(path: Path, n_threads: int, repeats: int) -> list[str]:
     data = open_blocks(ParquetBlocks(path), "sex", None, n_threads)
     data = data.with_cells(encode_people(data.profiles, weights=data.profile_masses).cells)
     sweep = StreamedSweep(data, 20)
-    sweep.costs = replace(sweep.costs, centers=data.sample(0, 20, np.arange(20) * (data.n_samples // 20)).rows)
+    sweep.costs = replace(sweep.costs, centers=data.collect([], 20, np.arange(20) * (data.n_samples // 20)).X)
     price = np.zeros((20, data.n_cells))
     gap = sweep.assign(price).gap
     cool = State(1.0 / (0.05 * gap), price)
@@ -214,10 +215,10 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
     people = datasets.make_census_like(n_rows)
     X, codes = people.data, (people.sensitive_features == "male").astype(np.int8)
     sizes: dict[str, list[int]] = {}
-    plain = ours.DaskRunner._gathered
+    plain = {name: getattr(ours.DaskRunner, name) for name in ("_gathered", "_sums")}
 
-    def weighing(self: Any, function: Any, *args: Any, work: Any, **kwargs: Any) -> Any:
-        found = plain(self, function, *args, work=work, **kwargs)
+    def weighing(self: Any, *args: Any, work: Any, of: str, **kwargs: Any) -> Any:
+        found = plain[of](self, *args, work=work, **kwargs)
         sizes.setdefault(work.__name__, []).extend(len(pickle.dumps(one)) for one in found)
         return found
 
@@ -267,9 +268,11 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
                 f"{fits['memory'].n_sweeps_} / {fits['dask'].n_sweeps_} | "
                 f"{fits['dask'].objective_ / fits['memory'].objective_ - 1:+.1e} |"
             )
-        ours.DaskRunner._gathered = weighing  # type: ignore[method-assign]
+        for name in plain:
+            setattr(ours.DaskRunner, name, partialmethod(weighing, of=name))
         FairKMeans(**(options | {"fairness_weight": 500_000.0, "max_iter": 2})).fit(Xd, sensitive_features=gd)
-        ours.DaskRunner._gathered = plain  # type: ignore[method-assign]
+        for name, method in plain.items():
+            setattr(ours.DaskRunner, name, method)
     return [
         f"{n_rows:,} census-like rows × 25 float32, K = 20, {n_parts} partitions kept on the workers; "
         f"`LocalCluster(n_workers=2, threads_per_worker=1)` against `n_jobs=2` in memory, in turn, {repeats} repeats.",

@@ -116,7 +116,9 @@ def streamed_sweep(costs, codes, n_cells, weights=None):
     columns = (rows, codes) if weights is None else (rows, codes, weights)
     blocks = ArrayBlocks([tuple(column[i : i + 37] for column in columns) for i in range(0, len(rows), 37)])
     data = open_blocks(blocks, None, None, 1)
-    cells = Cells(data.profiles.columns[0].astype(np.int32), np.eye(n_cells), np.ones(n_cells, dtype=bool))
+    codes = data.profiles.columns[0].astype(np.int32)
+    counts = np.bincount(codes, minlength=n_cells)
+    cells = Cells(codes, np.eye(n_cells), np.ones(n_cells, dtype=bool), counts)
     sweep = ShiftedStreamedSweep(data.with_cells(cells), costs.shape[1], float(weight @ ((rows**2).sum(axis=1) + 1.0)))
     sweep.costs = Costs(SQUARED_EUCLIDEAN, np.eye(costs.shape[1]), n_cells)
     return sweep

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._core import fallback, kernels
+from ._core.fallback_small import measured as measured_step
 from ._typing import FloatArray
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
@@ -54,25 +55,49 @@ class Logarithms:
     masses: FloatArray
 
 
-@dataclass(frozen=True)
-class Look:
+class Step(NamedTuple):
+    """A step for unknowns of clusters.
+
+    Attributes
+    ----------
+    step : ndarray of shape (n_clusters, n_unknowns)
+    lengths : ndarray of the same shape
+        In temperatures, without sign.
+    longest : float
+    promise : float
+        Twice what it promises.
+    """
+
+    step: FloatArray
+    lengths: FloatArray
+    longest: float
+    promise: float
+
+
+class Look(NamedTuple):
     """What a sweep says of the relaxed energy at a weight, by column.
 
     Attributes
     ----------
     energy : float
+    penalty : float
+        Its part that is the weighted term.
     want : ndarray of shape (n_clusters, n_columns)
         What prices should change by: weight·slope − price.
     fall : ndarray of shape (n_clusters, n_columns)
         −∂energy/∂price.
     bend : ndarray of shape (n_clusters, n_columns, n_columns)
         The term's bend, times the weights.
+    newton : Step or None
+        Newton's step, however long; None: a cluster lost a group.
     """
 
     energy: float
+    penalty: float
     want: FloatArray
     fall: FloatArray
     bend: FloatArray
+    newton: Step | None
 
 
 def weighted_look(
@@ -80,11 +105,20 @@ def weighted_look(
     membership: FloatArray, inverse: FloatArray, weights: FloatArray, term: Expansion,
 ) -> Look:  # fmt: skip
     """Look at a sweep's answer. ``masses`` and ``price`` are (clusters, cells); ``price @ inverse`` is by column."""
-    found = kernels.weighted_look(
+    is_small = term.slope.size <= _MOST_UNKNOWNS
+    energy, penalty, want, fall, bend, newton = kernels.weighted_look(
         curvature, np.ascontiguousarray(masses.T), np.ascontiguousarray(price), scale, log_partition, membership,
-        inverse, weights, term.value, term.slope, term.bend,
+        inverse, weights, term.value, term.slope, term.bend, is_small,
     )  # fmt: skip
-    return Look(*found)
+    if is_small:
+        return Look(energy, penalty, want, fall, bend, None if newton is None else Step(*newton))
+    step = fallback.newton_step(curvature, scale, membership, bend, want)
+    return Look(energy, penalty, want, fall, bend, None if step is None else measured(step, scale, fall))
+
+
+def measured(step: FloatArray, scale: float, slope: FloatArray) -> Step:
+    """A step with its lengths and what it promises along a slope."""
+    return Step(*measured_step(step, scale, slope))
 
 
 def newton_step(
@@ -113,11 +147,52 @@ def damped_cone_step(
     return solver.damped_cone_step(curvature, scale, through, bend, slope, lengths)
 
 
-def damped_cell_steps(
-    curvature: FloatArray, scale: float, bend: FloatArray, slope: FloatArray, lengths: FloatArray
+def cone_slope(
+    masses: FloatArray, membership: FloatArray, jacobian: FloatArray, offset_slope: FloatArray
 ) -> FloatArray:
-    """The same where each cell has prices of its own, which bend by themselves: a system of clusters per cell."""
-    return _for_systems_of(len(slope)).damped_cell_steps(curvature, scale, bend, slope, lengths)
+    """Slope of a goal's dual by θ. ``masses`` are (clusters, cells), ``jacobian`` is ∂price/∂θ by column."""
+    return kernels.cone_slope(np.ascontiguousarray(masses.T), membership, jacobian, offset_slope)
+
+
+def cone_step(
+    curvature: FloatArray, scale: float, membership: FloatArray, jacobian: FloatArray, turn: FloatArray,
+    offset_turn: FloatArray, people: FloatArray, slope: FloatArray, lengths: FloatArray,
+) -> Step:  # fmt: skip
+    """Newton's step for θ, where an unknown alone goes no farther than its length. ``people``: whose mixes turn."""
+    solver, turn = _for_systems_of(slope.size), np.ascontiguousarray(turn)
+    return Step(*solver.cone_step(curvature, scale, membership, jacobian, turn, offset_turn, people, slope, lengths))
+
+
+class HeldLook(NamedTuple):
+    """What a sweep says of the dual with sizes held, by column: its value, what clusters want, its slope."""
+
+    value: float
+    wanted: FloatArray
+    slope: FloatArray
+
+
+def held_look(
+    masses: FloatArray, price: FloatArray, line: FloatArray, pull: FloatArray, scale: float, log_partition: float
+) -> HeldLook:
+    """Look at a sweep's answer, by column: wanted = pull / (line − price)."""
+    return HeldLook(*kernels.held_look(np.ascontiguousarray(masses), price, line, pull, scale, log_partition))
+
+
+def held_step(
+    curvature: FloatArray, scale: float, price: FloatArray, line: FloatArray, pull: FloatArray, look: HeldLook,
+    lengths: FloatArray, stride: float,
+) -> Step:  # fmt: skip
+    """A damped step where cells are columns: each has a system of clusters. Up to so much of the way to the line."""
+    solver = _for_systems_of(len(price))
+    return Step(*solver.held_step(curvature, scale, price, line, pull, look.wanted, look.slope, lengths, stride))
+
+
+def rounding(
+    curvature: FloatArray, masses: FloatArray, change: FloatArray, labelled: FloatArray, most: float
+) -> FloatArray:
+    """What labels hold over what soft assignments hold after a change of the scaled prices; tables by cell."""
+    masses, change, labelled = (np.ascontiguousarray(table.T) for table in (masses, change, labelled))
+    return kernels.rounding(curvature, masses, change, labelled, most)
 
 
 def learned_lengths(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,43 @@ def check_sparse(X: Any, name: str = "X") -> Any:
         ) from error
 
 
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _SIDE_BY_SIDE = 64  # rows
 _LARGEST_SQUARE = 3e38  # distances are kept in single precision
 _SMALLEST_SPREAD = 1e-18  # its square is still a normal number there
 
 
-def check_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
+@dataclass(frozen=True)
+class Ends:
+    """The largest and the smallest value of each feature, (n_features,); NaN where one is."""
+
+    high: FloatArray
+    low: FloatArray
+
+    @property
+    def are_finite(self) -> bool:
+        """Whether every value is a number: all lie between the ends."""
+        return bool(np.isfinite(self.high).all() and np.isfinite(self.low).all())
+
+
+def ends_of(X: FloatArray) -> Ends:
+    """Ends of the features of a matrix that has rows and columns."""
+    return Ends(_over_rows(np.maximum, X), _over_rows(np.minimum, X))
+
+
+def ends_if_plain(X: Any) -> Ends | None:
+    """Ends of X where it is a matrix of floats that kernels read as it is, with nothing to refuse or to convert.
+
+    None: somebody must look closer. All values lie between their ends, so these tell whether all are numbers.
+    """
+    is_plain = type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
+    if not is_plain or X.dtype not in _FLOATS:
+        return None
+    ends = ends_of(X)
+    return ends if ends.are_finite else None
+
+
+def check_magnitude(X: FloatArray, names: AnyArray | None = None, ends: Ends | None = None) -> None:
     """Squared distances between the rows must be numbers; the message names the feature that is in the way.
 
     Parameters
@@ -55,11 +87,15 @@ def check_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
         Finite.
     names : ndarray of shape (n_features,) or None
         Of the features.
+    ends : Ends or None
+        Of X, where they are known.
     """
     if not X.size:
         return
+    ends = ends or ends_of(X)
     # In single precision k-means++ also adds squares over the rows.
-    high, low = _check_largest(X, names, n_added=len(X) if X.dtype == np.float32 else 1)
+    _check_largest(X, names, ends, n_added=len(X) if X.dtype == np.float32 else 1)
+    high, low = ends.high, ends.low
     spread = float((high - low).max())
     if 0 < spread < _SMALLEST_SPREAD:
         raise InvalidInputError(
@@ -72,13 +108,12 @@ def check_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
 def check_new_magnitude(X: FloatArray, names: AnyArray | None = None) -> None:
     """Squared distances of new rows to centres must be numbers; rows may be alike."""
     if X.size:
-        _check_largest(X, names)
+        _check_largest(X, names, ends_of(X))
 
 
-def _check_largest(X: FloatArray, names: AnyArray | None, n_added: int = 1) -> tuple[FloatArray, FloatArray]:
-    """Refuse values whose squares, added over the features, are no numbers; return the features' ends."""
-    high, low = _over_rows(np.maximum, X), _over_rows(np.minimum, X)
-    size = np.maximum(high, -low)
+def _check_largest(X: FloatArray, names: AnyArray | None, ends: Ends, n_added: int = 1) -> None:
+    """Refuse values whose squares, added over the features, are no numbers."""
+    size = np.maximum(ends.high, -ends.low)
     worst = int(size.argmax())
     if size[worst] > math.sqrt(_LARGEST_SQUARE / (4.0 * X.shape[1] * n_added)):
         raise InvalidInputError(
@@ -86,7 +121,6 @@ def _check_largest(X: FloatArray, names: AnyArray | None, n_added: int = 1) -> t
             f"rows are too large for floating-point numbers. Divide the features by {size[worst]:.1g} first, or leave "
             "that one out."
         )
-    return high, low
 
 
 def _over_rows(function: np.ufunc, X: FloatArray) -> FloatArray:
@@ -116,7 +150,7 @@ def check_distinct_rows(X: Any, n_clusters: int) -> None:
     """At least ``n_clusters`` different rows, of an array or of rows with keys. Looks no further than it must."""
     n_rows = 4 * n_clusters
     while True:
-        n_distinct = len(np.unique(X[:n_rows], axis=0)) if isinstance(X, np.ndarray) else len(set(X.keys(n_rows)))
+        n_distinct = len(_distinct(X[:n_rows])) if isinstance(X, np.ndarray) else len(set(X.keys(n_rows)))
         if n_distinct >= n_clusters:
             return
         if n_rows >= len(X):
@@ -124,6 +158,11 @@ def check_distinct_rows(X: Any, n_clusters: int) -> None:
                 f"n_clusters={n_clusters} but X has only {n_distinct} distinct rows. Use at most {n_distinct}."
             )
         n_rows *= 8
+
+
+def _distinct(rows: AnyArray) -> set[bytes]:
+    """The rows, each once, as their bytes; adding nothing makes one zero of the two that there are."""
+    return set(map(bytes, rows + rows.dtype.type(0)))
 
 
 def check_fairness_weight(fairness_weight: Any, max_fairness_error: Any) -> float | None:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import math
+import mmap
 import os
 import sys
 from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORTH_PAGES = 1 << 20  # bytes: for fewer, it does not matter where they are
+
+_BEGINNING = 1 << 12  # bytes; what is looked for stands in the first lines
 
 
 def free_memory() -> float:
@@ -16,10 +25,8 @@ def free_memory() -> float:
 
 def _of_the_machine() -> float:
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            available = next(line for line in file if line.startswith("MemAvailable"))
-        return float(available.split()[1]) * 1024
-    except (OSError, StopIteration, ValueError):
+        return float(_read("/proc/meminfo").partition(b"MemAvailable:")[2].split(None, 1)[0]) * 1024
+    except (OSError, IndexError, ValueError):
         pass
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -33,11 +40,21 @@ def _of_the_process() -> float:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        with open("/proc/self/statm", encoding="ascii") as file:
-            mapped = int(file.read().split()[0]) * resource.getpagesize()
+        if limit == resource.RLIM_INFINITY:
+            return math.inf
+        mapped = int(_read("/proc/self/statm").split()[0]) * resource.getpagesize()
     except (ImportError, OSError, ValueError):
         return math.inf
-    return math.inf if limit == resource.RLIM_INFINITY else float(max(limit - mapped, 0))
+    return float(max(limit - mapped, 0))
+
+
+def _read(path: str) -> bytes:
+    """The beginning of a small file of the kernel's, without the layers of an open file: every fit asks."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, _BEGINNING)
+    finally:
+        os.close(file)
 
 
 def give_back() -> None:
@@ -45,3 +62,16 @@ def give_back() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
+
+
+def in_own_pages(length: int, dtype: type[np.generic]) -> NDArray[Any]:
+    """Zeros in pages of their own, which the system has back as soon as nobody needs them.
+
+    For arrays that are made and let go again and again, between others that stay: from the C library's heap, of which
+    small things take the places of those let go, they would in the end take room for two or three.
+    """
+    n_bytes = length * np.dtype(dtype).itemsize
+    if n_bytes < _WORTH_PAGES or sys.platform == "win32":
+        return np.zeros(length, dtype=dtype)
+    pages = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, dtype=dtype)

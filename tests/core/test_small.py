@@ -215,13 +215,21 @@ def test_a_look_tells_energy_want_and_fall(module):
     rng = np.random.default_rng(8)
     price, value, slope = rng.normal(size=(5, 6)), rng.gamma(1.0, size=5), rng.normal(size=(5, 5))
     weights, inverse = rng.gamma(1.0, size=5), np.ascontiguousarray(np.linalg.pinv(case.membership).T)
-    energy, want, fall, bend = module.weighted_look(
-        case.curvature, case.masses, price, case.scale, -3.0, case.membership, inverse, weights, value, slope, case.bend
-    )
+    asked = (case.curvature, case.masses, price, case.scale, -3.0, case.membership, inverse, weights, value, slope)
+    energy, penalty, want, fall, bend, newton = module.weighted_look(*asked, case.bend, True)
+    assert penalty == pytest.approx(weights @ value)
     assert energy == pytest.approx(3.0 / case.scale - (price * case.masses.T).sum() + weights @ value)
     np.testing.assert_allclose(want, weights[:, None] * slope - price @ inverse, atol=1e-12)
     np.testing.assert_allclose(fall.ravel(), case.answers @ want.ravel(), atol=1e-9 * abs(fall).max())
     np.testing.assert_allclose(bend, weights[:, None, None] * case.bend)
+    step, lengths, longest, promise = newton
+    np.testing.assert_allclose(
+        step, module.newton_step(case.curvature, case.scale, case.membership, bend, want), rtol=1e-9
+    )
+    np.testing.assert_allclose(lengths, case.scale * abs(step))
+    assert longest == lengths.max()
+    assert promise == pytest.approx((fall * step).sum())
+    assert module.weighted_look(*asked, case.bend, False)[-1] is None
 
 
 @pytest.mark.parametrize("module", BOTH)
@@ -243,6 +251,29 @@ def test_damped_steps_solve_their_equations_in_units_of_the_diagonal(module):
 
 
 @pytest.mark.parametrize("module", BOTH)
+def test_slope_and_step_of_a_goal_are_those_of_prices_by_cell(module):
+    case = two_attributes()
+    rng = np.random.default_rng(11)
+    jacobian, offset_slope = rng.normal(size=(5, 5, 3)), rng.normal(size=(5, 3))
+    roots = rng.normal(size=(2, 5, 3, 3))
+    turn, offset_turn = roots @ roots.transpose(0, 1, 3, 2)
+    people, lengths = rng.gamma(2.0, size=(2, 5, 3))
+    people[:] = people[:, :1]  # one attribute: all its unknowns concern the same people
+    through = np.ascontiguousarray(case.membership @ jacobian)
+    slope = module.cone_slope(case.masses, case.membership, jacobian, offset_slope)
+    np.testing.assert_allclose(slope, np.einsum("ck,kcu->ku", case.masses, through) - offset_slope, rtol=1e-9)
+    found = module.cone_step(
+        case.curvature, case.scale, case.membership, jacobian, turn, offset_turn, people, slope, lengths
+    )
+    bend = people[:, :, None] * turn + offset_turn
+    wanted = module.damped_cone_step(case.curvature, case.scale, through, bend, slope, lengths)
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-9)
+    np.testing.assert_allclose(found[1], case.scale * abs(wanted), rtol=1e-9)
+    assert found[2] == found[1].max()
+    assert found[3] == pytest.approx((found[0] * slope).sum())
+
+
+@pytest.mark.parametrize("module", BOTH)
 def test_a_damped_step_without_a_solution_is_none_at_all(module):
     case = two_attributes()
     slope = np.ones((5, 5))
@@ -251,16 +282,50 @@ def test_a_damped_step_without_a_solution_is_none_at_all(module):
 
 
 @pytest.mark.parametrize("module", BOTH)
-def test_steps_of_cells_are_those_of_one_system_each(module):
+def test_a_held_look_is_the_dual_and_its_slope(module):
+    """One price is free, the other has no pull: it wants what it has."""
+    masses, price, line = np.array([[3.0, 5.0]]), np.array([[-1.0, 0.5]]), np.array([[1.0, 1.0]])
+    pull = np.array([[4.0, 0.0]])
+    value, wanted, slope = module.held_look(masses, price, line, pull, 2.0, -6.0)
+    np.testing.assert_allclose(wanted, [[2.0, 5.0]])
+    np.testing.assert_allclose(slope, [[1.0, 0.0]])
+    assert value == pytest.approx(3.0 + 4.0 * (1.0 - np.log(2.0)))
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_held_steps_are_those_of_one_system_per_cell(module):
     rng = np.random.default_rng(8)
     roots = rng.normal(size=(3, 5, 5))
     curvature, scale = roots @ roots.transpose(0, 2, 1), 2.5
-    bend, lengths = rng.gamma(2.0, size=(2, 5, 3))
-    slope = rng.normal(size=(5, 3))
-    found = module.damped_cell_steps(curvature, scale, bend, slope, lengths)
+    price, slope = rng.normal(size=(2, 5, 3))
+    pull, wanted, lengths = rng.gamma(2.0, size=(3, 5, 3))
+    line = price + rng.gamma(0.5, 0.1, size=(5, 3))
+    pull[0, 0] = 0.0
+    step, in_temperatures, longest, promise = module.held_step(
+        curvature, scale, price, line, pull, wanted, slope, lengths, 0.9
+    )
+    is_short = False
     for c in range(3):
-        system = scale * curvature[c] + np.diag(bend[:, c] + abs(slope[:, c]) * scale / lengths[:, c])
-        np.testing.assert_allclose(found[:, c], np.linalg.solve(system, slope[:, c]), rtol=1e-6)
+        bend = np.where(pull[:, c] > 0, wanted[:, c] ** 2 / np.where(pull[:, c] > 0, pull[:, c], 1.0), 1.0)
+        system = scale * curvature[c] + np.diag(bend + abs(slope[:, c]) * scale / lengths[:, c])
+        free = np.minimum(np.linalg.solve(system, slope[:, c]), 0.9 * (line - price)[:, c])
+        is_short |= bool((free < np.linalg.solve(system, slope[:, c])).any())
+        np.testing.assert_allclose(step[:, c], np.where(pull[:, c] > 0, free, 0.0), rtol=1e-6)
+    assert is_short
+    np.testing.assert_allclose(in_temperatures, scale * abs(step))
+    assert longest == in_temperatures.max()
+    assert promise == pytest.approx((step * slope).sum())
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_rounding_is_what_labels_hold_over_soft_masses(module):
+    rng = np.random.default_rng(4)
+    curvature, change = rng.normal(size=(2, 3, 3)), 0.01 * rng.normal(size=(2, 3))
+    masses = rng.gamma(9.0, size=(2, 3))
+    soft = masses - np.einsum("ckl,cl->ck", curvature, change)
+    labelled = soft * np.array([[1.1, 0.9, 5.0], [0.0, 0.01, 1.0]])
+    found = module.rounding(curvature, masses, change, labelled, 2.0)
+    np.testing.assert_allclose(found, np.array([[1.1, 0.9, 2.0], [0.5, 0.5, 1.0]]).T, rtol=1e-12)
 
 
 @pytest.mark.parametrize("is_taken", [False, True])
@@ -277,13 +342,20 @@ def test_both_learn_the_same_lengths(is_taken, is_kept):
         assert (one != lengths).any()
 
 
+def two_means(module, points, mass, power=2):
+    """Two centres of all points, and what they gain."""
+    every, alone = np.arange(len(points), dtype=np.int32), np.zeros(len(points), dtype=np.int32)
+    gains, places = module.halves(points, every, alone, mass, 1, 512, power, 8, 6, 1)
+    return gains[0], places[0]
+
+
 @pytest.mark.parametrize("module", BOTH)
 @pytest.mark.parametrize("power", [1, 2])
 def test_two_means_find_two_heaps(module, power):
     rng = np.random.default_rng(6)
     points = np.concatenate((rng.normal(size=(40, 3)), rng.normal((9.0, 0.0, 4.0), 1.0, (60, 3))))
     mass = rng.uniform(0.5, 2.0, 100)
-    gain, places = module.two_means(points, mass, power, 8, 6)
+    gain, places = two_means(module, points, mass, power)
     heaps = [np.average(points[part], axis=0, weights=mass[part]) for part in (slice(40), slice(40, None))]
     np.testing.assert_allclose(np.sort(places, axis=0), np.sort(heaps, axis=0), rtol=1e-9)
     one = np.linalg.norm(points - np.average(points, axis=0, weights=mass), axis=1) ** power
@@ -294,9 +366,44 @@ def test_two_means_find_two_heaps(module, power):
 @pytest.mark.parametrize("module", BOTH)
 @pytest.mark.parametrize("points", [np.ones((1, 2)), np.ones((5, 2)), np.zeros((0, 2))], ids=["one", "alike", "none"])
 def test_what_cannot_be_cut_in_two_gains_nothing(module, points):
-    gain, places = module.two_means(points, np.ones(len(points)), 2, 8, 6)
+    gain, places = two_means(module, points, np.ones(len(points)))
     assert gain == 0.0
     assert places.shape == (2, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("n_features", [1, 3, 40])
+def test_halves_are_the_same_compiled_or_not(dtype, is_weighted, power, n_features):
+    """Of clusters that are sampled, taken whole, of one point, and empty; for any number of threads."""
+    rng = np.random.default_rng(11)
+    X = (5.0 + rng.normal(size=(2000, n_features)) * rng.gamma(1.0, size=n_features)).astype(dtype)
+    order = rng.permutation(2000).astype(np.int32)
+    labels = rng.choice(3, 2000, p=[0.9, 0.1, 0.0]).astype(np.int32)
+    labels[7] = 3
+    weights = rng.gamma(1.0, size=2000) if is_weighted else None
+    arguments = (X, order, labels, weights, 4, 100, power, 8, 6)
+    gains, places = kernels.halves(*arguments, 1)
+    expected, places_expected = fallback.halves(*arguments, 1)
+    np.testing.assert_allclose(gains, expected, rtol=1e-9)
+    np.testing.assert_allclose(places, places_expected, rtol=1e-9)
+    assert (gains[:2] > 0).all()
+    assert (gains[2:] == 0).all()
+    np.testing.assert_array_equal(kernels.halves(*arguments, 3)[1], places)
+
+
+@pytest.mark.parametrize("module", BOTH)
+@pytest.mark.parametrize("n_cells", [1, 5, 300])
+@pytest.mark.parametrize("n_rows", [0, 1, 1000, 1024])
+def test_rows_are_visited_by_cell_within_stretches(module, n_cells, n_rows):
+    codes = np.random.default_rng(12).integers(0, n_cells, n_rows).astype(np.int32)
+    order = np.empty(n_rows, dtype=np.int32)
+    counts = module.visiting_order(codes, n_cells, 256, order)
+    parts = [np.arange(first, min(first + 256, n_rows)) for first in range(0, n_rows, 256)]
+    expected = [row for part in parts for row in sorted(part.tolist(), key=codes.__getitem__)]
+    assert order.tolist() == expected
+    assert counts.tolist() == [[int((codes[part] == cell).sum()) for cell in range(n_cells)] for part in parts]
 
 
 @pytest.mark.parametrize("module", BOTH)

@@ -13,6 +13,7 @@ from fairclust import FairKMeans
 from fairclust._fairness.term import one_attribute
 from fairclust._fit import coarse as coarse_to_fine
 from fairclust._fit import loop
+from fairclust._fit.asks import PlainAsk
 from fairclust._fit.coarse import fit_coarse_to_fine
 from fairclust._fit.loop import ASSIGNMENTS, fit_once
 from fairclust._fit.problem import PointsProblem
@@ -99,8 +100,12 @@ def test_with_a_memory_labels_beat_the_dearest_of_the_last_ones():
     [([100.0], 1, False), ([100.0, 99.9], 1, False), ([101.0, 100.0, 99.9999], 1, True),
      ([101.0, 100.0, 99.9999], 2, False), ([100.0001, 101.0, 100.0], 2, True), ([100.0, 100.0], 2, False)],
 )  # fmt: skip
-def test_a_fall_below_a_hundredth_of_tol_is_none_worth_another_iteration(history, memory, is_slow):
-    assert loop._is_slow(history, Settings(tol=1e-3, memory=memory), scale=100.0) is is_slow
+def test_a_fall_below_three_hundredths_of_tol_is_none_worth_another_iteration(history, memory, is_slow):
+    assert loop._is_slow(history, Settings(tol=1e-3, memory=memory), PlainAsk()) is is_slow
+
+
+def test_a_fall_of_a_thousandth_is_worth_another_iteration_whatever_tol_is():
+    assert not loop._is_slow([100.1, 100.0], Settings(tol=1.0), PlainAsk())
 
 
 def test_stops_when_labels_do_not_change():

@@ -39,7 +39,8 @@ def test_bound_lies_above_the_term_and_touches_it(target):
 
 def test_terms_of_other_kinds_are_not_held():
     term = Representation((OverlapFairness(np.array([0.5])),), np.array([[1.0, 1.0], [0.0, 1.0]]))
-    assert held(term, np.ones(3), np.ones(3), 1.0) is None
+    assert not term.is_logarithmic
+    assert one_attribute(np.array([0.5, 0.5])).is_logarithmic
 
 
 @pytest.mark.parametrize("make", [OracleSweep, in_memory_sweep], ids=["oracle", "memory"])

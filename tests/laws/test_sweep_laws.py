@@ -243,6 +243,22 @@ def test_sums_of_rows_equal_oracle(each_kernel, dtype, weighted):
     np.testing.assert_allclose(soft, wanted, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.parametrize("count", [1, 5, 10**6])
+def test_cheapest_moves_are_those_of_all_points(each_kernel, count):
+    data, sweep, labels = rows_of(3, np.float64, False)
+    plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+    each_kernel.distances(plan, 0, data.X, data.init, None, None, sweep.excess, 1)
+    costs = np.concatenate([e[:, :n].T for e, n in zip(sweep.excess, sweep.layout.size, strict=True)]).astype(float)
+    kinds = np.array([[0, 1, 2], [0, 1, 0], [2, 0, 1], [7, 0, 1]])  # there is no cell 7
+    found = each_kernel.cheapest_moves(plan, sweep.excess, labels, kinds, count)
+    for i, (cell, source, destination) in enumerate(kinds):
+        own = np.flatnonzero((sweep.layout.cells == cell) & (labels == source))
+        rise = costs[own, destination] - costs[own, source]
+        first = np.lexsort((own, rise))[:count]
+        np.testing.assert_array_equal(found[found[:, 0] == i, 1], own[first])
+        np.testing.assert_array_equal(found[found[:, 0] == i, 2], rise[first])
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

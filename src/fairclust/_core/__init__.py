@@ -11,6 +11,7 @@ sweep_rows          distances and sweep at once: the costs are not kept
 assign_rows         distances, assign and label_sums at once
 soft_rows           that softmax written out, one row per point
 label_sums          sums of the rows of X by label
+cheapest_moves      points whose moves from one cluster to another cost least
 find_moves          points that a move to another cluster would serve better
 make_moves          those moves, one at a time, the means following
 soft_sums           sums of the rows of X weighted by that softmax
@@ -22,6 +23,8 @@ sparse_distances    excess costs of sparse rows (CSR), squared euclidean
 sparse_sums         sums of sparse rows by label
 medoids             medoid of each cluster, a lower bound of what any medoid costs, distances computed
 coordinate_medians  weighted median of each feature, by label
+visiting_order      rows sorted by cell within each stretch
+halves              two centres of each cluster's points, and what they save
 feature_moments     mean and squares about it of every feature
 median_sums         what a step of Weiszfeld's iteration needs, by label
 link_costs          excess costs of Ncut's bound, from the links W·S of every node
@@ -33,14 +36,17 @@ laplacian           sums of pairs that a sweep counted → how masses answer to 
 response            the same for unknowns behind the prices: a matrix for Newton's step
 kl_value            KL(target ‖ shares) of each cluster, from masses
 kl_expansion        the same with its slope and its second derivative without the negative part
-weighted_look       what a sweep says of the relaxed energy at a weight
+weighted_look       what a sweep says of the relaxed energy at a weight, with Newton's step
 newton_system       Newton's system for the prices at a weight, symmetric
 newton_step         its solution
 damped_weight_step  a step at a weight that is as long as each price is trusted
-damped_cone_step    the same for a goal
-damped_cell_steps   Newton's step where each cell has a system of its own
+damped_cone_step    the same for unknowns behind the prices
+cone_slope          slope of a goal's dual
+cone_step           a step there
+held_look           what a sweep says while sizes are held
+held_step           a step there: each cell has a system of its own
+rounding            what labels hold over what soft assignments hold
 learned_lengths     how far each unknown's next step is trusted
-two_means           two centres of some points, and what they save
 error_mixes         the dearest mixes whose KL error is within a limit, their worth, how they turn
 ==================  ===================================================================================
 

@@ -95,4 +95,5 @@ NB_MODULE(_kernels, m) {
     define_medoids(m);
     define_graph(m);
     define_small(m);
+    define_columns(m);
 }

@@ -45,6 +45,7 @@ void define_tables(nb::module_& m);
 void define_medoids(nb::module_& m);
 void define_graph(nb::module_& m);
 void define_small(nb::module_& m);
+void define_columns(nb::module_& m);
 
 // The product of sizes of a table, which empty arrays can name without having it. Raises MemoryError in Python.
 inline size_t table_size(std::initializer_list<size_t> shape) {

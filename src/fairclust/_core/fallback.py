@@ -16,10 +16,14 @@ from .fallback_graph import associations, contract, link_costs, match_nodes, mov
 from .fallback_medoids import coordinate_medians, median_sums, medoids
 from .fallback_rows import coded_costs, coded_distances, coded_moves, coded_sums, sparse_distances, sparse_sums
 from .fallback_small import (
-    damped_cell_steps,
+    cone_slope,
+    cone_step,
     damped_cone_step,
     damped_weight_step,
     error_mixes,
+    halves,
+    held_look,
+    held_step,
     kl_expansion,
     kl_value,
     laplacian,
@@ -27,18 +31,19 @@ from .fallback_small import (
     newton_step,
     newton_system,
     response,
-    two_means,
+    rounding,
     weighted_look,
 )  # fmt: skip
 from .tiles import RUN, TILE, to_tiles
 
 __all__ = [
-    "Plan", "assign", "assign_rows", "associations", "coded_costs", "coded_distances", "coded_moves", "coded_sums",
-    "contract", "coordinate_medians", "damped_cell_steps", "damped_cone_step", "damped_weight_step", "distances",
-    "error_mixes", "feature_moments", "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths",
-    "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system",
-    "response", "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows",
-    "two_means", "weighted_look",
+    "Plan", "assign", "assign_rows", "associations", "cheapest_moves", "coded_costs", "coded_distances",
+    "coded_moves", "coded_sums", "cone_slope", "cone_step", "contract", "coordinate_medians", "damped_cone_step",
+    "damped_weight_step", "distances", "error_mixes", "feature_moments", "halves", "held_look", "held_step",
+    "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths", "link_costs", "match_nodes",
+    "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system", "response", "rounding",
+    "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "visiting_order",
+    "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"
@@ -226,6 +231,17 @@ def soft_rows(
         rows[plan.order[at]] = _softmax(_rows(excess[tiles], at), scale, scaled_price[cell])[0]
 
 
+def visiting_order(codes: IntArray, n_cells: int, stretch: int, order: IntArray) -> IntArray:
+    """Rows sorted by cell within each stretch of so many (OUT); how many of each cell there are, by stretch."""
+    small = codes.astype(np.uint8 if n_cells <= 256 else np.uint16 if n_cells <= 65536 else np.int64)  # radix sort
+    counts = np.zeros((-(-len(codes) // stretch), n_cells), dtype=np.int64)
+    for number, first in enumerate(range(0, len(codes), stretch)):
+        part = small[first : first + stretch]
+        order[first : first + stretch] = np.argsort(part, kind="stable") + first
+        counts[number] = np.bincount(part, minlength=n_cells)
+    return counts
+
+
 def feature_moments(X: FloatArray, weights: FloatArray | None, n_threads: int) -> tuple[FloatArray, FloatArray]:
     """Weighted mean of each feature, and the weighted sum of squares about it."""
     w = np.ones(len(X)) if weights is None else weights
@@ -275,6 +291,19 @@ def find_moves(
         go[at, own] = np.inf
         found.append((np.flatnonzero(go.min(axis=1) < stay - least) + rows.start).astype(np.int32))
     return np.concatenate(found)
+
+
+def cheapest_moves(plan: Plan, excess: FloatArray, labels: IntArray, kinds: IntArray, count: int) -> FloatArray:
+    """Rows (kind, position, rise) of the points whose costs rise least by each kind of move (cell, from, to)."""
+    found: list[list[FloatArray]] = [[np.zeros((0, 3))] for _ in kinds]
+    for tiles, rows, own in plan.chunks():
+        costs = excess[tiles].transpose(0, 2, 1).reshape(-1, excess.shape[1])[: rows.stop - rows.start].astype(float)
+        for i, (cell, source, destination) in enumerate(kinds.tolist()):
+            some = np.flatnonzero(labels[rows] == source) if cell == own else np.zeros(0, dtype=np.int64)
+            rise = costs[some, destination] - costs[some, source]
+            found[i].append(np.column_stack((np.full(len(some), i), some + rows.start, rise)))
+    every = [np.concatenate(parts) for parts in found] or [np.zeros((0, 3))]
+    return np.concatenate([one[np.lexsort((one[:, 1], one[:, 2]))[:count]] for one in every])
 
 
 def make_moves(

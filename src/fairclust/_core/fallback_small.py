@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
 from .mixes import falling_root, softened
+
+Measured = tuple[FloatArray, FloatArray, float, float]
+"""A step, its lengths, the longest of them, its promise."""
 
 _MOST_STEPS = 60  # of Newton's search from below, which doubles its digits near the end; ten do nearly always
 _RIDGE = 1e-10  # of the diagonal: prices have a free constant
@@ -101,13 +104,25 @@ def newton_step(
 def weighted_look(
     curvature: FloatArray, masses: FloatArray, price: FloatArray, scale: float, log_partition: float,
     membership: FloatArray, inverse: FloatArray, weights: FloatArray, value: FloatArray, slope: FloatArray,
-    bend: FloatArray,
-) -> tuple[float, FloatArray, FloatArray, FloatArray]:  # fmt: skip
-    """The relaxed energy, what prices by column should change by, how it falls along them, and the weighted bend."""
-    energy = -log_partition / scale - float((price.T * masses).sum()) + float(weights @ value)
+    bend: FloatArray, solves: bool,
+) -> tuple[float, float, FloatArray, FloatArray, FloatArray, Measured | None]:  # fmt: skip
+    """The relaxed energy, its penalty, what prices by column should change by, how it falls along them, the bend.
+
+    And Newton's step, measured, if asked for and if there is one.
+    """
+    penalty = float(weights @ value)
+    energy = -log_partition / scale - float((price.T * masses).sum()) + penalty
     want = weights[:, None] * slope - price @ inverse
-    fall = scale * (curvature @ (membership @ want.T)[:, :, None])[:, :, 0]  # (cells, clusters)
-    return energy, want, fall.T @ membership, weights[:, None, None] * bend
+    fall = (scale * (curvature @ (membership @ want.T)[:, :, None])[:, :, 0]).T @ membership
+    weighted = weights[:, None, None] * bend
+    step = newton_step(curvature, scale, membership, weighted, want) if solves else None
+    return energy, penalty, want, fall, weighted, None if step is None else measured(step, scale, fall)
+
+
+def measured(step: FloatArray, scale: float, slope: FloatArray) -> Measured:
+    """A step, its lengths in temperatures, the longest of them, and what it promises along a slope."""
+    lengths = scale * abs(step)
+    return step, lengths, float(lengths.max(initial=0.0)), float(np.vdot(slope, step))
 
 
 def _damped(system: FloatArray, slope: FloatArray, lengths: FloatArray, scale: float) -> FloatArray:
@@ -148,16 +163,54 @@ def damped_cone_step(
     return _damped(system, slope, lengths, scale)
 
 
-def damped_cell_steps(
-    curvature: FloatArray, scale: float, bend: FloatArray, slope: FloatArray, lengths: FloatArray
+def cone_slope(
+    masses: FloatArray, membership: FloatArray, jacobian: FloatArray, offset_slope: FloatArray
 ) -> FloatArray:
-    """(curvature + diag(bend) + damping) x = slope, cell by cell."""
+    """What clusters hold, as θ moves their prices, less the offset's slope."""
+    return np.einsum("ck,cj,kju->ku", masses, membership, jacobian, optimize=True) - offset_slope
+
+
+def cone_step(
+    curvature: FloatArray, scale: float, membership: FloatArray, jacobian: FloatArray, turn: FloatArray,
+    offset_turn: FloatArray, people: FloatArray, slope: FloatArray, lengths: FloatArray,
+) -> Measured:  # fmt: skip
+    """(A + people · turn + offset_turn + damping) x = slope, with A how slopes answer to θ."""
+    through, bend = np.ascontiguousarray(membership @ jacobian), people[:, :, None] * turn + offset_turn
+    return measured(damped_cone_step(curvature, scale, through, bend, slope, lengths), scale, slope)
+
+
+def held_look(
+    masses: FloatArray, price: FloatArray, line: FloatArray, pull: FloatArray, scale: float, log_partition: float
+) -> tuple[float, FloatArray, FloatArray]:
+    """The dual's value, what clusters want, and its slope. Without a pull nothing is wanted but what is."""
+    is_free = pull > 0
+    wanted = np.divide(pull, line - price, out=masses.copy(), where=is_free)
+    conjugate = pull * (1.0 - np.log(np.where(is_free, wanted, 1.0)))
+    return float(conjugate.sum()) - log_partition / scale, wanted, masses - wanted
+
+
+def held_step(
+    curvature: FloatArray, scale: float, price: FloatArray, line: FloatArray, pull: FloatArray, wanted: FloatArray,
+    slope: FloatArray, lengths: FloatArray, stride: float,
+) -> Measured:  # fmt: skip
+    """(curvature + diag(wanted²/pull) + damping) x = slope, cell by cell, up to so much of the way to the line."""
+    is_free = pull > 0
+    bend = np.divide(wanted**2, pull, out=np.ones_like(pull), where=is_free)
     steps = np.empty_like(slope)
     for c, own in enumerate(curvature):
         system = scale * own
         system.reshape(-1)[:: len(own) + 1] += bend[:, c]
         steps[:, c] = _damped(system, slope[:, c], lengths[:, c], scale)
-    return steps
+    return measured(np.where(is_free, np.minimum(steps, stride * (line - price)), 0.0), scale, slope)
+
+
+def rounding(
+    curvature: FloatArray, masses: FloatArray, change: FloatArray, labelled: FloatArray, most: float
+) -> FloatArray:
+    """What labels hold over what soft assignments hold after a change of the scaled prices; from 1/most to most."""
+    soft = masses - (curvature @ change[:, :, None])[:, :, 0]
+    least = np.maximum(labelled / most, np.finfo(float).tiny)
+    return np.ascontiguousarray(np.maximum(labelled / np.maximum(soft, least), 1.0 / most).T)
 
 
 def learned_lengths(
@@ -176,7 +229,22 @@ def learned_lengths(
     lengths[:] = np.where(overshot, np.minimum(2.0 * turning * length, lengths), farther)
 
 
-def two_means(points: FloatArray, mass: FloatArray, power: int, turns: int, rounds: int) -> tuple[float, FloatArray]:
+def halves(
+    X: FloatArray, order: IntArray, labels: IntArray, weights: FloatArray | None, n_clusters: int, most: int,
+    power: int, turns: int, rounds: int, n_threads: int,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """For each cluster two centres of every so-manieth of its points, and what all of them gain, about."""
+    by_cluster, counts = np.argsort(labels, kind="stable"), np.bincount(labels, minlength=n_clusters)
+    gains, places = np.zeros(n_clusters), np.zeros((n_clusters, 2, X.shape[1]))
+    for k, members in enumerate(np.split(by_cluster, np.cumsum(counts)[:-1])):
+        taken = members[:: max(1, -(-len(members) // most))]
+        mass = np.ones(len(taken)) if weights is None else weights[taken]
+        gain, places[k] = _two_means(X[order[taken]].astype(float), mass, power, turns, rounds)
+        gains[k] = gain * len(members) / max(len(taken), 1)
+    return gains, places
+
+
+def _two_means(points: FloatArray, mass: FloatArray, power: int, turns: int, rounds: int) -> tuple[float, FloatArray]:
     """Cut along the longest axis, then Lloyd's steps; what one centre costs more than the two, and the two."""
     if len(points) < 2 or not mass.sum() > 0:
         return 0.0, np.zeros((2, points.shape[1]))

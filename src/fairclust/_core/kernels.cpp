@@ -46,20 +46,18 @@ static inline void store_float(float* p, vdouble v) {
     memcpy(p, &narrow, sizeof(narrow));
 }
 
-// exp(x) for x <= 0, to the last few bits. x = n ln 2 + r, |r| <= ln(2)/2; exp(r) by its Taylor polynomial; 2^n is added
-// to the exponent bits. Below exp(-80) the answer is that, which is as good as 0 here, and still normal as a share.
-static inline vfloat exp_nonpositive(vfloat x) {
-    x = larger(x, splat<float>(-80.0f));
-    const vfloat shifted = x * 1.44269504088896341f + 12582912.0f;  // round to nearest: n sits in the low bits
-    const vfloat n = shifted - 12582912.0f;
-    const vfloat r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-    vfloat p = splat<float>(1.0f / 720);
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
+// 2^x for x <= 0, to the last few bits. x = n + f, |f| <= 1/2; 2^f by a polynomial that is 1 at 0 and within 1e-7 elsewhere; 2^n
+// is added to the exponent bits. Below 2^-115 the answer is that, which is as good as 0 here, and still normal as a share.
+static inline vfloat power_of_two(vfloat x) {
+    x = larger(x, splat<float>(-115.0f));
+    const vfloat shifted = x + 12582912.0f;  // round to nearest: n sits in the low bits
+    const vfloat f = x - (shifted - 12582912.0f);
+    vfloat p = splat<float>(0.0013264726404f);
+    p = p * f + 0.0096715126969f;
+    p = p * f + 0.0555073374589f;
+    p = p * f + 0.2402224208413f;
+    p = p * f + 0.6931469775973f;
+    p = p * f + 1.0f;
     return (vfloat)((vint32)p + ((vint32)shifted << 23));
 }
 
@@ -288,23 +286,44 @@ static inline void tile_weights(const double* weights, int64_t start, int size, 
     for (int i = 0; i < kTile; ++i) w[i] = i < size ? (weights ? (float)weights[start + i] : 1.0f) : 0.0f;
 }
 
-// Unnormalised softmax of one tile into e [cluster][point]; its row sums into z, the minima of the exponent into low.
-static inline void softmax_tile(const float* a, int64_t n_clusters, float scale, const float* scaled_price, float* e,
-                                 vfloat* low, vfloat* z) {
-    for (int v = 0; v < V; ++v) {
-        low[v] = load<float>(a + v * W) * scale + scaled_price[0];
-        z[v] = splat<float>(0);
-    }
-    for (int64_t k = 1; k < n_clusters; ++k)
-        for (int v = 0; v < V; ++v) low[v] = smaller<vfloat>(low[v], load<float>(a + k * kTile + v * W) * scale + scaled_price[k]);
-    for (int64_t k = 0; k < n_clusters; ++k)
-        for (int v = 0; v < V; ++v) {
-            const int64_t at = k * kTile + v * W;
-            const vfloat value = exp_nonpositive(low[v] - (load<float>(a + at) * scale + scaled_price[k]));
-            z[v] += value;
-            store<float>(e + at, value);
+constexpr int kAtOnce = kLine / FC_VECTOR_BYTES;  // vectors at a time: whole lines are read, and what is summed stays in registers
+
+// Unnormalised softmax of one tile into e [cluster][point]; its row sums into z, the minima of the exponent into low. The costs at
+// `next` are fetched on the way: processors that fetch ahead by themselves stop at the end of a page.
+static inline void softmax_tile(const float* a, const float* next, int64_t n_clusters, float scale, const float* scaled_price,
+                                 float* e, vfloat* low, vfloat* z) {
+    constexpr int S = kAtOnce;
+    for (int first = 0; first < V; first += S) {
+        vfloat least[S], sum[S];
+        for (int v = 0; v < S; ++v) {
+            least[v] = splat<float>(3e38f);
+            sum[v] = splat<float>(0);
         }
+        for (int64_t k = 0; k < n_clusters; ++k) {
+            const int64_t at = k * kTile + first * W;
+            __builtin_prefetch(next + at);
+            for (int v = 0; v < S; ++v) least[v] = smaller<vfloat>(least[v], load<float>(a + at + v * W) * scale + scaled_price[k]);
+        }
+        for (int64_t k = 0; k < n_clusters; ++k)
+            for (int v = 0; v < S; ++v) {
+                const int64_t at = k * kTile + (first + v) * W;
+                const vfloat value = power_of_two(least[v] - (load<float>(a + at) * scale + scaled_price[k]));
+                sum[v] += value;
+                store<float>(e + at, value);
+            }
+        for (int v = 0; v < S; ++v) {
+            low[first + v] = least[v];
+            z[first + v] = sum[v];
+        }
+    }
 }
+
+// The costs of the next tile, where there is one before `end`; otherwise these.
+static inline const float* next_costs(const float* excess, int64_t n_clusters, int64_t tile, int64_t end) {
+    return tile + 1 < end ? excess + n_clusters * kTile : excess;
+}
+
+constexpr double kLogTwo = 0.693147180559945309;  // from bits back
 
 constexpr float kUndecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
 constexpr float kNothing = 1e-15f;   // of a point: squares of it are still normal numbers, which denormal ones slow down
@@ -443,7 +462,7 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
     for (int64_t b = begin; b < end; ++b) {
         const float* excess = a.excess + b * K * kTile;
         const int size = a.tiles.size[b];
-        softmax_tile(excess, K, scale, scaled_price, e, low, z);
+        softmax_tile(excess, next_costs(excess, K, b, end), K, scale, scaled_price, e, low, z);
         tile_weights(a.weights, a.tiles.start[b], size, w);
         vfloat cost_sum = splat<float>(0), low_sum = splat<float>(0);
         for (int v = 0; v < V; ++v) {
@@ -464,7 +483,7 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
             if (bent) add_to(squares + k * kSums, widened(square));
         }
         sums[0] += total(widened(cost_sum));
-        sums[1] += log_total(z_values, w, size, a.weights != nullptr, K) - total(widened(low_sum));
+        sums[1] += log_total(z_values, w, size, a.weights != nullptr, K) - kLogTwo * total(widened(low_sum));
         if (!bent) continue;
         const uint64_t counted = counted_runs(every.step, every.before + a.tiles.start[b] - a.tiles.start[begin], size);
         if (!counted) continue;
@@ -511,20 +530,34 @@ static inline int64_t split_choice(const float* excess, const float* price, int6
     // others need not be looked at.
     const double others = (double)(n_clusters - 1) * exp((best - second) * scale) * (1 + 1e-9);
     if (fraction > others && fraction * (1 + others) < 1) return first;
-    double total = 0;
-    for (int64_t k = 0; k < n_clusters; ++k) {
+    constexpr int kKept = 64;  // parts of a point that are kept, and not counted twice
+    double total = 0, kept[kKept];
+    int64_t at[kKept], n = 0, k = 0;
+    const auto part = [&] {
         const double beyond = ((double)(excess[k * kTile] + price[k]) - best) * scale;
-        if (beyond < kDecided) total += exp(-beyond);
+        return beyond < kDecided ? exp(-beyond) : 0.0;
+    };
+    for (; k < n_clusters; ++k) {
+        const double own = part();
+        if (own == 0) continue;
+        total += own;
+        if (n < kKept) at[n] = k, kept[n] = own;
+        ++n;
     }
     const double wanted = fraction * total;
     double sum = 0;
     int64_t last = first;
-    for (int64_t k = 0; k < n_clusters; ++k) {
-        const double beyond = ((double)(excess[k * kTile] + price[k]) - best) * scale;
-        if (!(beyond < kDecided)) continue;
-        sum += exp(-beyond);
+    for (int64_t i = 0; i < smaller<int64_t>(n, kKept); ++i) {
+        sum += kept[i];
+        last = at[i];
+        if (sum > wanted) return last;
+    }
+    for (k = last + 1; n > kKept && k < n_clusters; ++k) {
+        const double own = part();
+        if (own == 0) continue;
+        sum += own;
         last = k;
-        if (sum > wanted) return k;
+        if (sum > wanted) return last;
     }
     return last;
 }
@@ -535,8 +568,8 @@ struct Choices {
     alignas(64) float best[kTile], second[kTile], excess[kTile];
 };
 
-static inline void choose(const float* excess, const float* price, int64_t n_clusters, Choices& out) {
-    constexpr int S = kLine / FC_VECTOR_BYTES;  // vectors at a time: what is read is whole lines, and none waits for another
+static inline void choose(const float* excess, const float* next, const float* price, int64_t n_clusters, Choices& out) {
+    constexpr int S = kAtOnce;
     for (int first = 0; first < kTile; first += S * W) {
         vfloat own[S], best[S], second[S];
         vint32 choice[S];
@@ -546,7 +579,9 @@ static inline void choose(const float* excess, const float* price, int64_t n_clu
             second[v] = splat<float>(3e38f);
             choice[v] = vint32{};
         }
-        for (int64_t k = 1; k < n_clusters; ++k)
+        __builtin_prefetch(next + first);
+        for (int64_t k = 1; k < n_clusters; ++k) {
+            __builtin_prefetch(next + k * kTile + first);
             for (int v = 0; v < S; ++v) {
                 const vfloat cost = load<float>(excess + k * kTile + first + v * W), t = cost + price[k];
                 const vint32 wins = t < best[v];
@@ -555,6 +590,7 @@ static inline void choose(const float* excess, const float* price, int64_t n_clu
                 own[v] = wins ? cost : own[v];
                 best[v] = wins ? t : best[v];
             }
+        }
         for (int v = 0; v < S; ++v) {
             memcpy(out.choice + first + v * W, &choice[v], sizeof(choice[v]));
             store<float>(out.best + first + v * W, best[v]);
@@ -615,7 +651,7 @@ static void assign(const SweepArgs& a, const float* price, Split split, int64_t 
     for (int64_t b = begin; b < end; ++b) {
         const float* excess = a.excess + b * a.n_clusters * kTile;
         const int64_t start = a.tiles.start[b];
-        choose(excess, price, a.n_clusters, c);
+        choose(excess, next_costs(excess, a.n_clusters, b, end), price, a.n_clusters, c);
         if (split.scale > 0)
             split_tile(excess, price, a.n_clusters, split.scale, split.before + start - a.tiles.start[begin], a.tiles.size[b], c);
         if (is_simple && a.tiles.size[b] == kTile) {
@@ -643,7 +679,8 @@ static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, con
                       float* e, float* rows) {
     vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_tile(a.excess + b * a.n_clusters * kTile, a.n_clusters, scale, scaled_price, e, low, z);
+        const float* excess = a.excess + b * a.n_clusters * kTile;
+        softmax_tile(excess, next_costs(excess, a.n_clusters, b, end), a.n_clusters, scale, scaled_price, e, low, z);
         for (int i = 0; i < a.tiles.size[b]; ++i) {
             float* row = rows + (int64_t)order[a.tiles.start[b] + i] * a.n_clusters;
             const float inverse = 1.0f / z[i / W][i % W];
@@ -694,7 +731,8 @@ static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, cons
                       float* e, double* sums) {
     vfloat low[V], z[V];
     for (int64_t b = begin; b < end; ++b) {
-        softmax_tile(a.excess + b * a.n_clusters * kTile, a.n_clusters, scale, scaled_price, e, low, z);
+        const float* excess = a.excess + b * a.n_clusters * kTile;
+        softmax_tile(excess, next_costs(excess, a.n_clusters, b, end), a.n_clusters, scale, scaled_price, e, low, z);
         for (int i = 0; i < a.tiles.size[b]; ++i) {
             const int64_t at = a.tiles.start[b] + i;
             const T* row = r.X + (int64_t)r.order[at] * r.n_features;
@@ -708,29 +746,11 @@ static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, cons
     }
 }
 
-static double dot(const double* a, const double* b, int64_t n) {
-    constexpr int L = lanes<double>();
-    vdouble sums[4] = {};  // four, so that none waits for the one before
-    int64_t i = 0;
-    for (; i + 4 * L <= n; i += 4 * L)
-        for (int u = 0; u < 4; ++u) sums[u] += load(a + i + u * L) * load(b + i + u * L);
-    const vdouble four = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    double sum = 0;
-    for (int l = 0; l < L; ++l) sum += four[l];
-    for (; i < n; ++i) sum += a[i] * b[i];
-    return sum;
-}
-
-static void add(double factor, const double* a, int64_t n, double* sums) {
-    for (int64_t i = 0; i < n; ++i) sums[i] += factor * a[i];
-}
-
 }  // namespace FC_CAT(isa_, FAIRCLUST_ISA)
 
 KernelSet FC_CAT(kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(isa_, FAIRCLUST_ISA);
     return {FC_TEXT(FAIRCLUST_ISA),
-            {isa::dot, isa::add},
             {isa::distances<float>, isa::label_sums<float>, isa::find_moves<float>, isa::soft_sums<float>},
             {isa::distances<double>, isa::label_sums<double>, isa::find_moves<double>, isa::soft_sums<double>},
             isa::sweep,

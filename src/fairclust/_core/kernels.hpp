@@ -55,6 +55,9 @@ struct EveryNth {
     int64_t before;  // points of the cell before the chunk's first
 };
 
+// Exponents are in bits, for powers of two take fewer steps than those of e: scales and scaled prices times this.
+constexpr double kBits = 1.44269504088896341;
+
 constexpr int kSums = 8;  // sums that take turns: an AVX-512 vector of doubles, of which narrower ones use the first lanes
 
 constexpr int kDense = 32;  // clusters up to which all pairs of a point are counted; of more, those that it is between
@@ -104,19 +107,12 @@ struct RowKernels {
                       float* scratch, double* sums);
 };
 
-// Long columns of numbers.
-struct ColumnKernels {
-    double (*dot)(const double* a, const double* b, int64_t n);                // Σ a·b
-    void (*add)(double factor, const double* a, int64_t n, double* sums);  // sums += factor·a
-};
-
 struct KernelSet {
     const char* name;
-    ColumnKernels columns;
     RowKernels<float> f32;
     RowKernels<double> f64;
 
-    // softmax_k(-scale * a_pk - pull_k), counted. OUT masses (K, kSums), sums {excess cost, log-partition, curvature
+    // softmax_k(-scale * a_pk - pull_k), counted; scale and prices in bits, here and below. OUT masses (K, kSums), sums {excess cost, log-partition, curvature
     // weight}, squares (K, kSums): of s_k, curvature (K, K): above the diagonal the sum of s_k s_l over one run of points in
     // `every.step`. scratch: kTile * n_clusters. Pairs of up to kDense clusters stay in `held` until the chunk's end.
     void (*sweep)(const SweepArgs&, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,

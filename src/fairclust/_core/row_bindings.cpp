@@ -19,10 +19,10 @@ struct CellTable {
     const Plan& plan;
     int64_t n_clusters;
     std::vector<float> values;
-    CellTable(const Plan& plan_, const char* argument, const In<double, 2>& table, int64_t n_clusters_)
-        : plan(plan_), n_clusters(n_clusters_) {
+    CellTable(const Plan& plan_, const char* argument, const In<double, 2>& table, int64_t n_clusters_, double factor = 1)
+        : plan(plan_), n_clusters(n_clusters_), values(table.size()) {
         plan.require_table(argument, table, n_clusters);
-        values.assign(table.data(), table.data() + table.size());
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(factor * table.data()[i]);
     }
     const float* of(int64_t chunk) const { return values.data() + plan.cell(chunk) * n_clusters; }
 };
@@ -79,7 +79,7 @@ struct SweepTables {
 
     SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& scaled_price, const Counts& steps,
                 const Counts& before, int n_threads)
-        : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K), scale(static_cast<float>(scale_)),
+        : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K, kBits), scale(static_cast<float>(kBits * scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
           parts(plan_, kSums * K + 3 + (steps ? kSums * K + K * K : 0)), held(plan_.threads(n_threads)) {
         const int64_t n_cells = scaled_price.shape(0);
@@ -297,10 +297,10 @@ static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<do
     const SweepArgs args = sweep_args(plan, excess, std::nullopt, n_threads);
     require_shape("rows", rows, {static_cast<int64_t>(rows.shape(0)), args.n_clusters});
     require(static_cast<int64_t>(rows.shape(0)) >= plan.n_rows(), "rows", "has fewer rows than the plan visits");
-    const CellTable scaled_prices(plan, "scaled_price", scaled_price, args.n_clusters);
+    const CellTable scaled_prices(plan, "scaled_price", scaled_price, args.n_clusters, kBits);
     Scratch<float> scratch(plan.threads(n_threads), kTile * args.n_clusters);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        kernel_set().soft_rows(args, plan.order(), static_cast<float>(scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
+        kernel_set().soft_rows(args, plan.order(), static_cast<float>(kBits * scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
                                scratch.of(worker), rows.data());
     });
 }
@@ -329,56 +329,14 @@ static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weight
     plan.require_rows(X);
     const int64_t M = X.shape(1), K = args.n_clusters;
     const RowArgs<T> rows{plan.tiles(), X.data(), plan.order(), nullptr, nullptr, nullptr, nullptr, M, K};
-    const CellTable scaled_prices(plan, "scaled_price", scaled_price, K);
+    const CellTable scaled_prices(plan, "scaled_price", scaled_price, K, kBits);
     Scratch<float> scratch(plan.threads(n_threads), kTile * K);
     Parts parts(plan, K * M);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        row_kernels<T>().soft_sums(args, rows, static_cast<float>(scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
+        row_kernels<T>().soft_sums(args, rows, static_cast<float>(kBits * scale), scaled_prices.of(c), plan.begin(c), plan.end(c),
                                    scratch.of(worker), parts.of(c));
     });
     return parts.sum(K, M);
-}
-
-constexpr int64_t kMomentRows = 1024;  // whose moments are found about their own mean, and then put together: 200 kB of doubles
-
-// OUT the weighted mean of each feature, and the weighted sum of squares about it. One pass; far values lose nothing.
-template <class T> static nb::tuple feature_moments(In<T, 2> X, Weights weights, int n_threads) {
-    const int64_t N = X.shape(0), M = X.shape(1), n_chunks = (N + kMomentRows - 1) / kMomentRows;
-    require_threads(n_threads);
-    require_aligned("X", X);
-    if (weights) require_shape("weights", *weights, {N});
-    Parts parts(n_chunks, 2 * M + 1);  // means, squares, weight
-    run(n_chunks, n_threads, [&](int64_t c, int) {
-        double *__restrict mean = parts.of(c), *__restrict squares = mean + M, total = 0;
-        const int64_t begin = c * kMomentRows, end = std::min(begin + kMomentRows, N);
-        for (int64_t i = begin; i < end; ++i) {
-            const double w = weights ? weights->data()[i] : 1.0;
-            const T* row = X.data() + i * M;
-            total += w;
-            for (int64_t m = 0; m < M; ++m) mean[m] += w * double(row[m]);
-        }
-        mean[2 * M] = total;
-        if (!(total > 0)) return;
-        for (int64_t m = 0; m < M; ++m) mean[m] /= total;
-        for (int64_t i = begin; i < end; ++i) {
-            const double w = weights ? weights->data()[i] : 1.0;
-            const T* row = X.data() + i * M;
-            for (int64_t m = 0; m < M; ++m) squares[m] += w * (double(row[m]) - mean[m]) * (double(row[m]) - mean[m]);
-        }
-    });
-    auto mean = new_table({size_t(M)}), squares = new_table({size_t(M)});
-    double total = 0;
-    for (int64_t c = 0; c < n_chunks; ++c) {
-        const double *part = parts.of(c), own = part[2 * M];
-        if (!(own > 0)) continue;
-        for (int64_t m = 0; m < M; ++m) {
-            const double apart = part[m] - mean.data()[m];
-            mean.data()[m] += apart * (own / (total + own));
-            squares.data()[m] += part[M + m] + apart * apart * (total * own / (total + own));
-        }
-        total += own;
-    }
-    return nb::make_tuple(mean, squares);
 }
 
 // Positions of points that some single move would serve better; weights play no part.
@@ -412,6 +370,57 @@ static nb::ndarray<nb::numpy, int32_t> find_moves(const Plan& plan, int metric, 
     for (int64_t c = 0; c < plan.n_chunks(); ++c)
         for (int64_t i = 0; i < found[c]; ++i) positions[n++] = positions[plan.first_point(c) + i];
     return nb::ndarray<nb::numpy, int32_t>(positions, {n}, owner);
+}
+
+// Of each kind of move (cell, from, to) the points whose costs rise least, up to `count`, the first of equals first. OUT rows of
+// kind, position, and by how much. One pass, and room for those alone.
+static Table cheapest_moves(const Plan& plan, In<float, 3> excess, In<int32_t, 1> labels, In<int64_t, 2> kinds, int64_t count) {
+    plan.require_excess(excess);
+    const int64_t K = excess.shape(1), n_kinds = kinds.shape(0), n_cells = std::max<int64_t>(plan.n_cells(), 1);
+    require_labels("labels", labels, plan.n_points(), K);
+    require_shape("kinds", kinds, {n_kinds, 3});
+    require(1 <= count && count <= kMostSteps, "count", "must be at least 1");
+    std::vector<std::vector<int64_t>> of(table_size({size_t(n_cells), size_t(K)}));  // kinds of each cell and cluster
+    for (int64_t i = 0; i < n_kinds; ++i) {
+        const int64_t* kind = kinds.data() + 3 * i;
+        require(kind[0] >= 0 && is_between(kind + 1, 2, 0, K - 1), "kinds", "must be (cell, from, to)");
+        if (kind[0] < n_cells) of[kind[0] * K + kind[1]].push_back(i);
+    }
+    typedef std::pair<double, int64_t> Rise;  // and the position
+    std::vector<std::vector<Rise>> best(n_kinds);
+    const TileSpans tiles = plan.tiles();
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+        const auto* own = of.data() + plan.cell(c) * K;
+        if (std::all_of(own, own + K, [](const auto& some) { return some.empty(); })) continue;
+        for (int64_t b = plan.begin(c); b < plan.end(c); ++b)
+            for (int i = 0; i < tiles.size[b]; ++i) {
+                const int64_t at = tiles.start[b] + i, k = labels.data()[at];
+                for (const int64_t kind : own[k]) {
+                    const float* costs = excess.data() + b * K * kTile + i;
+                    const Rise rise(double(costs[kinds.data()[3 * kind + 2] * kTile]) - double(costs[k * kTile]), at);
+                    auto& heap = best[kind];  // the dearest on top
+                    if (int64_t(heap.size()) == count && !(rise < heap.front())) continue;
+                    if (int64_t(heap.size()) == count) {
+                        std::pop_heap(heap.begin(), heap.end());
+                        heap.pop_back();
+                    }
+                    heap.push_back(rise);
+                    std::push_heap(heap.begin(), heap.end());
+                }
+            }
+    }
+    size_t n = 0;
+    for (const auto& heap : best) n += heap.size();
+    auto found = new_table({n, 3});
+    double* row = found.data();
+    for (int64_t kind = 0; kind < n_kinds; ++kind) {
+        std::sort_heap(best[kind].begin(), best[kind].end());
+        for (const auto& [rise, at] : best[kind]) {
+            row[0] = double(kind), row[1] = double(at), row[2] = rise;
+            row += 3;
+        }
+    }
+    return found;
 }
 
 template <class T>
@@ -449,7 +458,6 @@ template <class T> static void define(nb::module_& m) {
           "scale"_a = 0.0, "before"_a.none().noconvert() = nb::none(), "with_sums"_a = true);
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
-    m.def("feature_moments", &feature_moments<T>, "X"_a.noconvert(), "weights"_a.none().noconvert(), "n_threads"_a);
     m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "labels"_a.noconvert(), "enter"_a.noconvert(), "leave"_a.noconvert(), "enter_share"_a.noconvert(),
           "leave_share"_a.noconvert(), "least"_a, "n_threads"_a);
@@ -466,6 +474,8 @@ void define_rows(nb::module_& m) {
     m.def("assign", &assign, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
           "labels"_a.noconvert(), "gaps"_a.none().noconvert(), "n_threads"_a, "scale"_a = 0.0,
           "before"_a.none().noconvert() = nb::none());
+    m.def("cheapest_moves", &cheapest_moves, "plan"_a, "excess"_a.noconvert(), "labels"_a.noconvert(), "kinds"_a.noconvert(),
+          "count"_a);
     m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "scaled_price"_a.noconvert(),
           "rows"_a.noconvert(), "n_threads"_a);
     define<float>(m);

@@ -2,6 +2,7 @@
 #include <cfloat>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "bindings.hpp"
 
@@ -150,6 +151,18 @@ static nb::tuple kl_expansion(In<double, 2> masses, In<double, 2> target, double
     return nb::make_tuple(value, slope, bend);
 }
 
+// Tables (K, J, U) by column → (K, C, U) by cell: the membership times each cluster's.
+static std::vector<double> through_cells(const In<double, 2>& membership, const double* by_column, int64_t K, int64_t U) {
+    const int64_t C = membership.shape(0), J = membership.shape(1);
+    std::vector<double> through(table_size({size_t(K), size_t(C), size_t(U)}));
+    for (int64_t k = 0; k < K; ++k)
+        for (int64_t c = 0; c < C; ++c)
+            for (int64_t j = 0; j < J; ++j)
+                if (const double in = membership.data()[c * J + j]; in != 0)
+                    for (int64_t u = 0; u < U; ++u) through[(k * C + c) * U + u] += in * by_column[(k * J + j) * U + u];
+    return through;
+}
+
 // Newton's system for prices by column: (I + B·A) x = want with B = bend (a block per cluster, of rank r at most) and A
 // how column masses answer to column prices. With B = R·Rᵀ, x = want − R·y where (I + Rᵀ·A·R) y = Rᵀ·A·want: symmetric,
 // positive, and smaller. OUT that system, its right-hand side and R.
@@ -158,19 +171,14 @@ struct NewtonSystem {
 };
 
 static NewtonSystem newton_system_of(const In<double, 3>& curvature, double scale, const In<double, 2>& membership,
-                                     const In<double, 3>& bend, const In<double, 2>& want) {
-    const int64_t C = membership.shape(0), J = membership.shape(1), K = want.shape(0);
-    require_shape("curvature", curvature, {C, K, K});
-    require_shape("bend", bend, {K, J, J});
-    require_shape("want", want, {K, J});
-    require_aligned("membership", membership);
-    require(J >= 1, "membership", "needs at least one column");
+                                     const double* bend, const double* want) {
+    const int64_t C = membership.shape(0), J = membership.shape(1), K = curvature.shape(1);
     // Cholesky with the largest rest first, each in units of its own diagonal element.
     std::vector<double> all(K * J * J), rest(J * J);
     std::vector<char> is_done(J);
     int64_t rank = 0;
     for (int64_t k = 0; k < K; ++k) {
-        const double* b = bend.data() + k * J * J;
+        const double* b = bend + k * J * J;
         double* root = all.data() + k * J * J;
         std::copy(b, b + J * J, rest.begin());
         std::fill(is_done.begin(), is_done.end(), 0);
@@ -193,25 +201,19 @@ static NewtonSystem newton_system_of(const In<double, 3>& curvature, double scal
     auto roots = new_table({size_t(K), size_t(J), size_t(rank)});
     for (int64_t row = 0; row < K * J; ++row)
         std::copy_n(all.data() + row * J, rank, roots.data() + row * rank);
-    auto through = new_table({size_t(K), size_t(C), size_t(rank)});
-    for (int64_t k = 0; k < K; ++k)
-        for (int64_t c = 0; c < C; ++c)
-            for (int64_t j = 0; j < J; ++j)
-                if (const double in = membership.data()[c * J + j]; in != 0)
-                    for (int64_t t = 0; t < rank; ++t)
-                        through.data()[(k * C + c) * rank + t] += in * roots.data()[(k * J + j) * rank + t];
+    const std::vector<double> through = through_cells(membership, roots.data(), K, rank);
     auto right = new_table({size_t(K * rank)});
     std::vector<double> asked(K);
     for (int64_t c = 0; c < C; ++c) {
         for (int64_t l = 0; l < K; ++l) {
             asked[l] = 0;
-            for (int64_t j = 0; j < J; ++j) asked[l] += membership.data()[c * J + j] * want.data()[l * J + j];
+            for (int64_t j = 0; j < J; ++j) asked[l] += membership.data()[c * J + j] * want[l * J + j];
         }
         for (int64_t k = 0; k < K; ++k) {
             double answer = 0;
             for (int64_t l = 0; l < K; ++l) answer += curvature.data()[(c * K + k) * K + l] * asked[l];
             for (int64_t t = 0; t < rank; ++t)
-                right.data()[k * rank + t] += scale * answer * through.data()[(k * C + c) * rank + t];
+                right.data()[k * rank + t] += scale * answer * through[(k * C + c) * rank + t];
         }
     }
     auto system = respond(curvature.data(), through.data(), K, C, rank);
@@ -221,9 +223,20 @@ static NewtonSystem newton_system_of(const In<double, 3>& curvature, double scal
     return {system, right, roots};
 }
 
+static void require_newton(const In<double, 3>& curvature, const In<double, 2>& membership, const In<double, 3>& bend,
+                           const In<double, 2>& want) {
+    const int64_t C = membership.shape(0), J = membership.shape(1), K = want.shape(0);
+    require_shape("curvature", curvature, {C, K, K});
+    require_shape("bend", bend, {K, J, J});
+    require_shape("want", want, {K, J});
+    require_aligned("membership", membership);
+    require(J >= 1, "membership", "needs at least one column");
+}
+
 static nb::tuple newton_system(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
                                In<double, 2> want) {
-    const NewtonSystem found = newton_system_of(curvature, scale, membership, bend, want);
+    require_newton(curvature, membership, bend, want);
+    const NewtonSystem found = newton_system_of(curvature, scale, membership, bend.data(), want.data());
     return nb::make_tuple(found.system, found.right, found.roots);
 }
 
@@ -258,26 +271,46 @@ static bool is_finite(const Table& table) {
 }
 
 // Newton's step for prices by column; None: a cluster lost a group.
-static nb::object newton_step(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
-                              In<double, 2> want) {
+static std::optional<Table> newton_solution(const In<double, 3>& curvature, double scale, const In<double, 2>& membership,
+                                            const double* bend, const double* want) {
     const NewtonSystem found = newton_system_of(curvature, scale, membership, bend, want);
-    const int64_t K = want.shape(0), J = want.shape(1), rank = found.roots.shape(2);
-    if (!solve_positive(found.system.data(), found.right.data(), K * rank)) return nb::none();
+    const int64_t K = curvature.shape(1), J = membership.shape(1), rank = found.roots.shape(2);
+    if (!solve_positive(found.system.data(), found.right.data(), K * rank)) return std::nullopt;
     auto step = new_table({size_t(K), size_t(J)});
     for (int64_t row = 0; row < K * J; ++row) {
-        double sum = want.data()[row];
+        double sum = want[row];
         for (int64_t t = 0; t < rank; ++t) sum -= found.roots.data()[row * rank + t] * found.right.data()[row / J * rank + t];
         step.data()[row] = sum;
     }
-    return is_finite(step) ? nb::cast(step) : nb::none();
+    return is_finite(step) ? std::optional(step) : std::nullopt;
 }
 
-// What a sweep says of the relaxed energy at a weight. OUT that energy, what prices by column should change by, how the
-// energy falls along them, and the weighted bend.
+static std::optional<Table> newton_step(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> bend,
+                                        In<double, 2> want) {
+    require_newton(curvature, membership, bend, want);
+    return newton_solution(curvature, scale, membership, bend.data(), want.data());
+}
+
+// A step, its lengths in temperatures, the longest of them, and what it promises along a slope.
+static nb::tuple measured(const Table& step, double scale, const double* slope) {
+    auto lengths = new_table({step.shape(0), step.shape(1)});
+    double longest = 0, promise = 0;
+    for (size_t i = 0; i < step.size(); ++i) {
+        lengths.data()[i] = scale * std::abs(step.data()[i]);
+        longest = std::max(longest, lengths.data()[i]);
+        promise += slope[i] * step.data()[i];
+    }
+    return nb::make_tuple(step, lengths, longest, promise);
+}
+
+// What a sweep says of the relaxed energy at a weight. OUT that energy, its part that is a penalty, what prices by column should
+// change by, how the energy falls along them, the weighted bend; Newton's step, measured, if asked for and if there is one.
 static nb::tuple weighted_look(In<double, 3> curvature, In<double, 2> masses, In<double, 2> price, double scale,
                                double log_partition, In<double, 2> membership, In<double, 2> inverse,
-                               In<double, 1> weights, In<double, 1> value, In<double, 2> slope, In<double, 3> bend) {
+                               In<double, 1> weights, In<double, 1> value, In<double, 2> slope, In<double, 3> bend,
+                               bool solves) {
     const int64_t C = membership.shape(0), J = membership.shape(1), K = weights.shape(0);
+    require(J >= 1, "membership", "needs at least one column");
     require_shape("curvature", curvature, {C, K, K});
     require_shape("masses", masses, {C, K});
     require_shape("price", price, {K, C});
@@ -314,7 +347,11 @@ static nb::tuple weighted_look(In<double, 3> curvature, In<double, 2> masses, In
             for (int64_t j = 0; j < J; ++j) fall.data()[k * J + j] += scale * answer * in[j];
         }
     }
-    return nb::make_tuple(-log_partition / scale - paid + penalty, want, fall, weighted);
+    nb::object newton = nb::none();
+    if (solves)
+        if (const auto step = newton_solution(curvature, scale, membership, weighted.data(), want.data()))
+            newton = measured(*step, scale, fall.data());
+    return nb::make_tuple(-log_partition / scale - paid + penalty, penalty, want, fall, weighted, newton);
 }
 
 constexpr double kRidge = 1e-10;  // of the diagonal: prices have a free constant
@@ -375,29 +412,109 @@ static Table damped_weight_step(In<double, 3> curvature, double scale, In<double
     return damped(system, slope, lengths, scale);
 }
 
-// A damped step of the cone solver: (A + B + damping) x = slope, with A how slopes answer to θ.
+// Adds B, a block per cluster, to scale · A, with A how slopes answer to unknowns behind the prices.
+static void add_blocks(Table& system, const double* blocks, double scale, int64_t K, int64_t U) {
+    const int64_t n = K * U;
+    for (int64_t i = 0; i < n * n; ++i) system.data()[i] *= scale;
+    for (int64_t k = 0; k < K; ++k)
+        for (int64_t t = 0; t < U; ++t)
+            for (int64_t u = 0; u < U; ++u) system.data()[(k * U + t) * n + k * U + u] += blocks[(k * U + t) * U + u];
+}
+
+// A damped step for unknowns behind the prices: (A + B + damping) x = slope.
 static Table damped_cone_step(In<double, 3> curvature, double scale, In<double, 3> through, In<double, 3> bend,
                               In<double, 2> slope, In<double, 2> lengths) {
-    const int64_t K = through.shape(0), C = through.shape(1), U = through.shape(2), n = K * U;
+    const int64_t K = through.shape(0), C = through.shape(1), U = through.shape(2);
     require_shape("curvature", curvature, {C, K, K});
     require_aligned("through", through);
     require_shape("bend", bend, {K, U, U});
     require_shape("slope", slope, {K, U});
     require_shape("lengths", lengths, {K, U});
     auto system = respond(curvature.data(), through.data(), K, C, U);
-    for (int64_t i = 0; i < n * n; ++i) system.data()[i] *= scale;
-    for (int64_t k = 0; k < K; ++k)
-        for (int64_t t = 0; t < U; ++t)
-            for (int64_t u = 0; u < U; ++u) system.data()[(k * U + t) * n + k * U + u] += bend.data()[(k * U + t) * U + u];
+    add_blocks(system, bend.data(), scale, K, U);
     return damped(system, slope, lengths, scale);
 }
 
-// The same where each cell has prices of its own, which bend by themselves: a system of clusters per cell.
-static Table damped_cell_steps(In<double, 3> curvature, double scale, In<double, 2> bend, In<double, 2> slope,
-                               In<double, 2> lengths) {
+// --- A goal's prices and how they follow θ. See fairclust/_solvers/cone.py. ----------------------------------------------
+
+static void require_cone(const In<double, 2>& membership, const In<double, 3>& jacobian) {
+    require_aligned("membership", membership);
+    require_aligned("jacobian", jacobian);
+    require(jacobian.shape(1) == membership.shape(1), "jacobian", "must have a row per column of the membership");
+}
+
+// The dual's slope: what clusters hold, as θ moves their prices, less the offset's.
+static Table cone_slope(In<double, 2> masses, In<double, 2> membership, In<double, 3> jacobian, In<double, 2> offset_slope) {
+    const int64_t C = membership.shape(0), K = jacobian.shape(0), U = jacobian.shape(2);
+    require_cone(membership, jacobian);
+    require_shape("masses", masses, {C, K});
+    require_shape("offset_slope", offset_slope, {K, U});
+    const std::vector<double> through = through_cells(membership, jacobian.data(), K, U);
+    auto slope = new_table({size_t(K), size_t(U)});
+    for (int64_t k = 0; k < K; ++k)
+        for (int64_t u = 0; u < U; ++u) {
+            double sum = -offset_slope.data()[k * U + u];
+            for (int64_t c = 0; c < C; ++c) sum += masses.data()[c * K + k] * through[(k * C + c) * U + u];
+            slope.data()[k * U + u] = sum;
+        }
+    return slope;
+}
+
+// A damped step for θ: (A + people · turn + offset_turn + damping) x = slope; people (K, U) are those whose mix turns with an
+// unknown. OUT the step, measured.
+static nb::tuple cone_step(In<double, 3> curvature, double scale, In<double, 2> membership, In<double, 3> jacobian,
+                           In<double, 3> turn, In<double, 3> offset_turn, In<double, 2> people, In<double, 2> slope,
+                           In<double, 2> lengths) {
+    const int64_t C = membership.shape(0), K = jacobian.shape(0), U = jacobian.shape(2);
+    require_cone(membership, jacobian);
+    require_shape("curvature", curvature, {C, K, K});
+    require_shape("turn", turn, {K, U, U});
+    require_shape("offset_turn", offset_turn, {K, U, U});
+    require_shape("people", people, {K, U});
+    require_shape("slope", slope, {K, U});
+    require_shape("lengths", lengths, {K, U});
+    std::vector<double> bend(table_size({size_t(K), size_t(U), size_t(U)}));
+    for (int64_t i = 0; i < K * U * U; ++i) bend[i] = offset_turn.data()[i] + people.data()[i / U] * turn.data()[i];
+    const std::vector<double> through = through_cells(membership, jacobian.data(), K, U);
+    auto system = respond(curvature.data(), through.data(), K, C, U);
+    add_blocks(system, bend.data(), scale, K, U);
+    return measured(damped(system, slope, lengths, scale), scale, slope.data());
+}
+
+// --- Prices while sizes are held. See fairclust/_solvers/held.py. ---------------------------------------------------------
+
+static void require_held(int64_t K, int64_t J, const In<double, 2>& price, const In<double, 2>& line, const In<double, 2>& pull) {
+    require_shape("price", price, {K, J});
+    require_shape("line", line, {K, J});
+    require_shape("pull", pull, {K, J});
+}
+
+// The dual at some prices by column: its value, what clusters want, and its slope. Without a pull nothing is wanted but what is.
+static nb::tuple held_look(In<double, 2> masses, In<double, 2> price, In<double, 2> line, In<double, 2> pull, double scale,
+                           double log_partition) {
+    const int64_t K = masses.shape(0), J = masses.shape(1);
+    require_aligned("masses", masses);
+    require_held(K, J, price, line, pull);
+    auto wanted = new_table({size_t(K), size_t(J)}), slope = new_table({size_t(K), size_t(J)});
+    double conjugate = 0;
+    for (int64_t i = 0; i < K * J; ++i) {
+        const double own = pull.data()[i], held = masses.data()[i];
+        const double asked = own > 0 ? own / (line.data()[i] - price.data()[i]) : held;
+        if (own > 0) conjugate += own * (1 - std::log(asked));
+        wanted.data()[i] = asked;
+        slope.data()[i] = held - asked;
+    }
+    return nb::make_tuple(conjugate - log_partition / scale, wanted, slope);
+}
+
+// A damped step where cells are columns: a system of clusters per cell, in which what is wanted bends by wanted²/pull. A price
+// goes no farther than `stride` of the way to its line. OUT the step, measured.
+static nb::tuple held_step(In<double, 3> curvature, double scale, In<double, 2> price, In<double, 2> line, In<double, 2> pull,
+                           In<double, 2> wanted, In<double, 2> slope, In<double, 2> lengths, double stride) {
     const int64_t C = curvature.shape(0), K = curvature.shape(1);
     require_shape("curvature", curvature, {C, K, K});
-    require_shape("bend", bend, {K, C});
+    require_held(K, C, price, line, pull);
+    require_shape("wanted", wanted, {K, C});
     require_shape("slope", slope, {K, C});
     require_shape("lengths", lengths, {K, C});
     auto steps = new_table({size_t(K), size_t(C)});
@@ -405,14 +522,39 @@ static Table damped_cell_steps(In<double, 3> curvature, double scale, In<double,
     for (int64_t c = 0; c < C; ++c) {
         for (int64_t i = 0; i < K * K; ++i) system[i] = scale * curvature.data()[c * K * K + i];
         for (int64_t k = 0; k < K; ++k) {
-            system[k * K + k] += bend.data()[k * C + c];
-            own[k] = slope.data()[k * C + c];
-            far[k] = lengths.data()[k * C + c];
+            const int64_t at = k * C + c;
+            const double asked = wanted.data()[at];
+            system[k * K + k] += pull.data()[at] > 0 ? asked * asked / pull.data()[at] : 1.0;
+            own[k] = slope.data()[at];
+            far[k] = lengths.data()[at];
         }
         solve_damped(system.data(), own.data(), far.data(), scale, K, step.data());
-        for (int64_t k = 0; k < K; ++k) steps.data()[k * C + c] = step[k];
+        for (int64_t k = 0; k < K; ++k) {
+            const int64_t at = k * C + c;
+            const double room = stride * (line.data()[at] - price.data()[at]);
+            steps.data()[at] = pull.data()[at] > 0 ? std::min(step[k], room) : 0.0;
+        }
     }
-    return steps;
+    return measured(steps, scale, slope.data());
+}
+
+// What labels hold over what soft assignments hold after a change of the scaled prices, by the curvature before it; from 1/most
+// to most, for where few points are left it says little.
+static Table rounding(In<double, 3> curvature, In<double, 2> masses, In<double, 2> change, In<double, 2> labelled, double most) {
+    const int64_t C = masses.shape(0), K = masses.shape(1);
+    require_shape("curvature", curvature, {C, K, K});
+    require_shape("change", change, {C, K});
+    require_shape("labelled", labelled, {C, K});
+    require_aligned("masses", masses);
+    auto table = new_table({size_t(K), size_t(C)});
+    for (int64_t c = 0; c < C; ++c)
+        for (int64_t k = 0; k < K; ++k) {
+            double soft = masses.data()[c * K + k];
+            for (int64_t l = 0; l < K; ++l) soft -= curvature.data()[(c * K + k) * K + l] * change.data()[c * K + l];
+            const double hard = labelled.data()[c * K + k];
+            table.data()[k * C + c] = std::max(hard / std::max(soft, std::max(hard / most, DBL_MIN)), 1 / most);
+        }
+    return table;
 }
 
 // How far each unknown is trusted after a step. See fairclust/_solvers/trust.py. IN/OUT lengths.
@@ -436,94 +578,6 @@ static void learned_lengths(Out<double, 2> lengths, In<double, 2> step, In<doubl
             own = growth * (is_kept ? own : std::max(own / growth, went));
         }
     }
-}
-
-// --- Two means of a cluster's points. See fairclust/_objectives/centers.py. ----------------------------------------------
-
-constexpr int kMostRounds = 1000;  // more than anyone needs, and few enough to end
-
-// Cut along the longest axis, then Lloyd's steps. OUT what one centre costs more than the two, and the two.
-static nb::tuple two_means(In<double, 2> points, In<double, 1> mass, int power, int turns, int rounds) {
-    const int64_t n = points.shape(0), d = points.shape(1);
-    require_shape("mass", mass, {n});
-    require_aligned("points", points);
-    require(d >= 1, "points", "need at least one feature");
-    require(power == 1 || power == 2, "power", "must be 1 or 2");
-    require(0 <= turns && turns <= kMostRounds, "turns", "must be from 0 to 1000");
-    require(1 <= rounds && rounds <= kMostRounds, "rounds", "must be from 1 to 1000");
-    const auto [dot, add] = kernel_set().columns;
-    const double* x = points.data();
-    const double* w = mass.data();
-    auto places = new_table({2, size_t(d)});
-    double total = 0, gain = 0;
-    std::vector<double> mean(d), axis(d), next(d), rest(d);
-    for (int64_t i = 0; i < n; ++i) {
-        total += w[i];
-        for (int64_t m = 0; m < d; ++m) mean[m] += w[i] * x[i * d + m];
-    }
-    const auto give_up = [&] { return nb::make_tuple(0.0, places); };
-    if (n < 2 || !(total > 0)) return give_up();
-    for (int64_t m = 0; m < d; ++m) mean[m] /= total;
-    for (int64_t m = 0; m < d; ++m) places.data()[m] = places.data()[d + m] = mean[m];
-    std::vector<double> off(n * d), far(n), pull(n);  // from the mean, feature by feature: points are added side by side
-    for (int64_t i = 0; i < n; ++i)
-        for (int64_t m = 0; m < d; ++m) off[m * n + i] = x[i * d + m] - mean[m];
-    for (int64_t m = 0; m < d; ++m) {
-        for (int64_t i = 0; i < n; ++i) pull[i] = w[i] * off[m * n + i];
-        next[m] = dot(pull.data(), &off[m * n], n);
-        rest[m] = dot(w, &off[m * n], n);  // what rounding left of it
-    }
-    axis[std::max_element(next.begin(), next.end()) - next.begin()] = 1;
-    const auto look_along = [&] {
-        std::fill(far.begin(), far.end(), 0.0);
-        for (int64_t m = 0; m < d; ++m) add(axis[m], &off[m * n], n, far.data());
-    };
-    for (int turn = 0; turn < turns; ++turn) {  // power iteration
-        look_along();
-        for (int64_t i = 0; i < n; ++i) pull[i] = w[i] * far[i];
-        double norm = 0, squares = 0;
-        for (int64_t m = 0; m < d; ++m) norm = std::max(norm, std::abs(next[m] = dot(pull.data(), &off[m * n], n)));
-        if (!(norm > 0) || !std::isfinite(norm)) break;
-        for (double& one : next) one /= norm, squares += one * one;
-        for (int64_t m = 0; m < d; ++m) axis[m] = next[m] / std::sqrt(squares);
-    }
-    look_along();
-    double middle = 0;  // along the axis, between the two centres
-    std::vector<double> two(2 * d);  // from the mean
-    std::vector<char> side(n);
-    for (int64_t i = 0; i < n; ++i) side[i] = far[i] > middle;
-    for (int round = 0; round < rounds; ++round) {
-        double weight = 0;
-        for (int64_t i = 0; i < n; ++i) weight += pull[i] = side[i] ? w[i] : 0;
-        if (!(weight > 0) || !(total - weight > 0)) return give_up();
-        middle = 0;
-        for (int64_t m = 0; m < d; ++m) {
-            const double there = dot(pull.data(), &off[m * n], n);
-            two[m] = (rest[m] - there) / (total - weight);
-            two[d + m] = there / weight;
-            axis[m] = two[d + m] - two[m];
-            middle += (two[d + m] + two[m]) / 2 * axis[m];
-        }
-        look_along();
-        bool is_same = true;
-        for (int64_t i = 0; i < n; ++i) {
-            const char nearer = far[i] > middle;
-            is_same &= nearer == side[i];
-            side[i] = nearer;
-        }
-        if (is_same) break;
-    }
-    std::fill(pull.begin(), pull.end(), 0.0);  // distance from the mean, squared; far: from the nearer of the two
-    std::fill(far.begin(), far.end(), 0.0);
-    for (int64_t m = 0; m < d; ++m)
-        for (int64_t i = 0; i < n; ++i) {
-            const double here = off[m * n + i], there = here - (side[i] ? two[d + m] : two[m]);
-            pull[i] += here * here;
-            far[i] += there * there;
-        }
-    for (int64_t i = 0; i < n; ++i) gain += w[i] * (power == 2 ? pull[i] - far[i] : std::sqrt(pull[i]) - std::sqrt(far[i]));
-    for (int64_t m = 0; m < 2 * d; ++m) places.data()[m] = mean[m % d] + two[m];
-    return nb::make_tuple(gain, places);
 }
 
 // --- The mixes with KL(centre ‖ q) ≤ limit: q_j = κ·centre_j/(μ − θ_j). See fairclust/_goals/error.py. ------------------
@@ -656,16 +710,24 @@ void define_small(nb::module_& m) {
           "bend"_a.noconvert(), "want"_a.noconvert());
     m.def("weighted_look", &weighted_look, "curvature"_a.noconvert(), "masses"_a.noconvert(), "price"_a.noconvert(),
           "scale"_a, "log_partition"_a, "membership"_a.noconvert(), "inverse"_a.noconvert(), "weights"_a.noconvert(),
-          "value"_a.noconvert(), "slope"_a.noconvert(), "bend"_a.noconvert());
+          "value"_a.noconvert(), "slope"_a.noconvert(), "bend"_a.noconvert(), "solves"_a);
     m.def("damped_weight_step", &damped_weight_step, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
           "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
     m.def("damped_cone_step", &damped_cone_step, "curvature"_a.noconvert(), "scale"_a, "through"_a.noconvert(),
           "bend"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert());
-    m.def("damped_cell_steps", &damped_cell_steps, "curvature"_a.noconvert(), "scale"_a, "bend"_a.noconvert(),
-          "slope"_a.noconvert(), "lengths"_a.noconvert());
+    m.def("cone_slope", &cone_slope, "masses"_a.noconvert(), "membership"_a.noconvert(), "jacobian"_a.noconvert(),
+          "offset_slope"_a.noconvert());
+    m.def("cone_step", &cone_step, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(), "jacobian"_a.noconvert(),
+          "turn"_a.noconvert(), "offset_turn"_a.noconvert(), "people"_a.noconvert(), "slope"_a.noconvert(),
+          "lengths"_a.noconvert());
+    m.def("held_look", &held_look, "masses"_a.noconvert(), "price"_a.noconvert(), "line"_a.noconvert(), "pull"_a.noconvert(),
+          "scale"_a, "log_partition"_a);
+    m.def("held_step", &held_step, "curvature"_a.noconvert(), "scale"_a, "price"_a.noconvert(), "line"_a.noconvert(),
+          "pull"_a.noconvert(), "wanted"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert(), "stride"_a);
+    m.def("rounding", &rounding, "curvature"_a.noconvert(), "masses"_a.noconvert(), "change"_a.noconvert(),
+          "labelled"_a.noconvert(), "most"_a);
     m.def("learned_lengths", &learned_lengths, "lengths"_a.noconvert(), "step"_a.noconvert(), "length"_a.noconvert(),
           "before"_a.noconvert(), "after"_a.noconvert(), "is_taken"_a, "is_kept"_a, "matters"_a, "growth"_a);
-    m.def("two_means", &two_means, "points"_a.noconvert(), "mass"_a.noconvert(), "power"_a, "turns"_a, "rounds"_a);
     m.def("error_mixes", &error_mixes, "theta"_a.noconvert(), "center"_a.noconvert(), "limit"_a, "softness"_a,
           "flat"_a);
 }

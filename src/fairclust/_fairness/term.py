@@ -96,7 +96,11 @@ class Representation:
 
     def by_part(self, masses: FloatArray) -> list[FloatArray]:
         """Masses by cell → each part's masses by column."""
-        return self.split(masses @ self.membership)
+        return self.split(self.by_column(masses))
+
+    def by_column(self, masses: FloatArray) -> FloatArray:
+        """Masses by cell → masses by column."""
+        return masses if self.has_cells_as_columns else masses @ self.membership
 
     def split(self, table: FloatArray) -> list[FloatArray]:
         """Masses by column → each part's."""
@@ -136,7 +140,7 @@ class Representation:
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Weighted error of each cluster, (n_clusters,): what is minimised."""
-        return self.column_value(masses @ self.membership, clusters)
+        return self.column_value(self.by_column(masses), clusters)
 
     def column_value(self, table: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """The same, from masses by column."""
@@ -187,10 +191,13 @@ class Representation:
             bend,
         )
 
-    def logarithms(self, n_clusters: int) -> Logarithms | None:
-        """The term as logarithms of sizes and of masses; None: it has parts that are not."""
-        if not all(part.is_logarithmic for part in self.parts):
-            return None
+    @cached_property
+    def is_logarithmic(self) -> bool:
+        """Whether it is logarithms of sizes less logarithms of masses, up to a constant."""
+        return all(part.is_logarithmic for part in self.parts)
+
+    def logarithms(self, n_clusters: int) -> Logarithms:
+        """The term as logarithms of sizes and of masses, where it is that."""
         weights = np.ones((n_clusters, self.n_parts)) if self.part_weights is None else self.part_weights
         size = np.repeat(weights, [part.n_columns for part in self.parts], axis=1)
         target = np.concatenate(

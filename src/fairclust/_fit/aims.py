@@ -24,6 +24,7 @@ _AS_GOOD_AS_PROPORTIONAL = 1e-4  # fairness error that nobody can tell from 0
 _FELT = 2.0  # temperatures
 _MANY = 1000  # people per cluster, on average: one more or less is a tenth of what goals are about
 _COLD_ITERATIONS = 5  # after a fit has settled: what is left is a few people near a tie
+_WORTH_COLD = 1e-4  # of the cost that an iteration must save for another: single moves, which come next, save as much
 _ROUNDING = 1e-9  # relative difference of two energies that is none
 _FEW = 10  # people: clusters as small as that are rare, and are repaired
 _MOST_NEEDED = 0.5  # of a cluster of average size: a goal that needs more is met, if at all, by fewer clusters
@@ -258,7 +259,7 @@ def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
     first = problem.fit_ask(ask.on_sample(1.0), start, replace(settings, max_iter=max(settings.max_iter - 1, 1)))
     first = replace(first, labels=None)  # room for as many again
     if first.masses.sum(axis=1).min() >= _MANY * problem.sweep.person:
-        last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1))
+        last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1), _WORTH_COLD)
         if ask.penalty(last.masses) == 0:
             return last
     again = _cooled(problem, ask, problem.fit_ask(ask, start))
@@ -276,10 +277,11 @@ def _cooled(problem: Problem, ask: GoalAsk, result: FitResult) -> FitResult:
     return after
 
 
-def _cold(problem: Problem, ask: GoalAsk, first: FitResult, max_iter: int) -> FitResult:
-    """Go on at the coldest prices; the history goes on where it falls."""
+def _cold(problem: Problem, ask: GoalAsk, first: FitResult, max_iter: int, least_fall: float = -np.inf) -> FitResult:
+    """Go on at the coldest prices, while that saves so much of the cost; the history goes on where it falls."""
     cold = replace(first.warm, temperature=ask.solver.coldest * first.warm.gap)
-    last = problem.fit_ask(ask, Start(first.parameters, cold), replace(problem.settings, max_iter=max_iter))
+    settings = replace(problem.settings, max_iter=max_iter, least_fall=least_fall)
+    last = problem.fit_ask(ask, Start(first.parameters, cold), settings)
     history = np.append(first.energy_history[first.energy_history > last.energy_history[0]], last.energy_history)
     return replace(last, energy_history=history, n_iter=len(history), n_sweeps=first.n_sweeps + last.n_sweeps)
 

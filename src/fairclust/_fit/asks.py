@@ -255,12 +255,12 @@ class GoalAsk(Ask):
         return int((beyond / np.maximum(masses.sum(axis=1), 1.0)).argmax()) if beyond.any() else None
 
     def copied(self, warm: Prices | None, source: int, destination: int) -> Prices | None:
-        """θ of the one is θ of the other; hot again, for all others' people are elsewhere now."""
+        """θ of the one is θ of the other; hotter, for all others' people are elsewhere now."""
         if warm is None:
             return None
         theta = warm.theta.copy()
         theta[destination] = theta[source]
-        return replace(warm, theta=theta, temperature=self.solver.cooling[0] * warm.gap)
+        return replace(warm, theta=theta, temperature=self.solver.reheated * warm.gap)
 
     def rewarmed(self, warm: Prices | None) -> Prices | None:
         """At the temperature of a cold start's end."""

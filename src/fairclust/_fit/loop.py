@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
-_FALL_TOL = 1e-2  # of tol: a relative fall of the energy that is none worth another iteration
+_FALL_TOL = 3e-2  # of tol: a relative fall of the energy that is none worth another iteration
+_CLEAR_FALL = 1e-4  # a fall that is, whatever tol is
 _FALLS = 2  # as the last that a fit may hope for: each is smaller than the one before, so together they are few
 _MOMENTUM = 3.0  # after n falls in a row, parameters run ahead by n/(n + 3) of their own last move: Nesterov's rule
 _ROUNDING = 1e-9  # relative difference of two energies that is none
+_MANY = 1 << 12  # points whose costs, in single precision, add up to nine digits: of fewer, rounding shows
+_MOST_SAVED = 0.5  # of what labels cost that better parameters may save, for the rest to keep its digits
 
 
 def fit_once(problem: Problem, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
@@ -98,7 +101,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         found = ask.propose(sweep, warm, to_beat)
         warm, labels = found.warm, found.labels
         hard = sweep.keep_in(objective.anchors(), labels, found.hard)
-        if best is not None and same_labels(labels, best.labels):
+        if best is not None and np.array_equal(hard.masses, best.masses) and same_labels(labels, best.labels):
             reason = StopReason.LABELS_UNCHANGED if not is_last else reason
             best = replace(best, parameters=move.to, state=found.state, warm=warm)
             break
@@ -119,7 +122,8 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             )
             n_falls += 1
             reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
-            move = _move(objective, sweep, last, labels, masses, reach, settings.tol)
+            cost = hard.cost if masses is hard.masses and sweep.n_samples >= _MANY else None
+            move = _move(objective, sweep, last, labels, masses, cost, reach, settings.tol)
             energy = move.value + (penalty if masses is hard.masses else ask.penalty(masses, warm))
         if best is not None and energy >= dearest:
             if last.lead == 0:
@@ -131,7 +135,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             objective.fill(sweep, last.own)
             continue
         history.append(energy)
-        best = FitResult(labels, last.to, found.state, masses, move.value, energy, warm=warm)
+        best = FitResult(labels, last.to, found.state, masses, move.value, energy, warm=warm, own=move.own)
         dearest = max(history[-settings.memory :])
         to_beat = dearest + move.lead
         if settings.on_iteration is not None:
@@ -142,14 +146,19 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         if len(history) > 1 and energy - (history[-2] - energy) * n_falls_left > settings.to_reach:
             reason = StopReason.HOPELESS
             break
+        if len(history) > 1 and history[-2] - energy <= settings.least_fall * abs(energy):
+            reason = StopReason.SETTLED
+            break
         if ask.rests_on_energy:
             if n_iter > 2 and _is_settled(relaxed, found.relaxed_energy, settings.tol, ask):
                 reason = StopReason.ENERGY_SETTLED
                 break
             relaxed = found.relaxed_energy if found.relaxed_energy is not None else np.inf
-        elif move.length <= settings.tol or _is_slow(history, settings, ask.scale(energy)):
+        elif move.length <= settings.tol or _is_slow(history, settings, ask):
             # One more round, so that the labels fit the parameters that are handed out.
             reason, is_last = StopReason.SETTLED, True
+        if not move.is_filled:
+            objective.fill(sweep, move.to)
     assert best is not None
     if np.isinf(best.energy):  # whole people cannot do what is asked: these labels are as near as any that were seen
         best, history = replace(best, energy=best.objective), [best.objective]
@@ -165,13 +174,17 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
 
 @dataclass(frozen=True)
 class _Move:
-    """Where the parameters went, the labels' own, how much more the labels cost there, F of the labels, how far."""
+    """Where the parameters went, the labels' own, how much more the labels cost there, F of the labels, how far.
+
+    And whether the sweep has the point costs there: the last move's are never asked for.
+    """
 
     to: FloatArray
     own: FloatArray
     lead: float = 0.0
     value: float = 0.0
     length: float = np.inf
+    is_filled: bool = True
 
 
 def _move(
@@ -180,17 +193,27 @@ def _move(
     last: _Move,
     labels: Any,
     masses: FloatArray,
+    cost: float | None,
     reach: float,
     tol: float,
 ) -> _Move:
-    """Move the parameters to the labels' own, or ahead of them; fill the sweep with the point costs there."""
+    """Move the parameters to the labels' own, or ahead of them.
+
+    Where it is known what it costs to be beside them, that tells F from what the labels ``cost`` at the last ones
+    (None: nobody knows), unless few digits would be left of it. Elsewhere the sweep is filled with the point costs
+    there.
+    """
     sizes = masses.sum(axis=1)
     own = objective.parameters(sweep, labels, sizes)
     length = objective.movement(last.to, own)
-    if reach == 0 or length <= tol or not objective.can_lead:
+    if not objective.can_lead:
         return _Move(own, own, 0.0, objective.fill(sweep, own, labels), length)
-    to = objective.ahead(last.own, own, reach)
-    lead = objective.lead(to, own, sizes)
+    is_ahead = reach > 0 and length > tol
+    to = objective.ahead(last.own, own, reach) if is_ahead else own
+    lead = objective.lead(to, own, sizes) if is_ahead else 0.0
+    saved = objective.lead(last.to, own, sizes)
+    if cost is not None and saved < _MOST_SAVED * cost:
+        return _Move(to, own, lead, cost - saved, length, is_filled=False)
     return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length)
 
 
@@ -215,7 +238,7 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         movement = objective.movement(parameters, moved)
         parameters = moved
         objective.fill(sweep, parameters)
-        if movement <= settings.tol or _is_slow(history, settings, ask.scale(energy)):
+        if movement <= settings.tol or _is_slow(history, settings, ask):
             reason = StopReason.SETTLED
             break
     assert state is not None
@@ -230,11 +253,12 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
     )  # fmt: skip
 
 
-def _is_slow(history: list[float], settings: Settings, scale: float) -> bool:
+def _is_slow(history: list[float], settings: Settings, ask: Ask) -> bool:
     """Whether the energy hardly falls any more: on a plateau parameters can creep for long, and gain nothing."""
     if len(history) <= settings.memory:
         return False
-    return history[-1 - settings.memory] - history[-1] <= _FALL_TOL * settings.tol * scale
+    least = min(_FALL_TOL * settings.tol, _CLEAR_FALL) * ask.scale(history[-1])
+    return history[-1 - settings.memory] - history[-1] <= least
 
 
 def _is_settled(before: float, now: float | None, tol: float, ask: Ask) -> bool:

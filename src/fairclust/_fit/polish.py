@@ -82,5 +82,5 @@ def with_labels(problem: Problem, ask: Ask, result: FitResult, labels: IntArray,
     history = np.append(result.energy_history[result.energy_history > energy], energy)
     return replace(
         result, labels=labels, masses=masses, objective=value, energy=energy, energy_history=history,
-        n_iter=len(history),
+        n_iter=len(history), own=parameters,
     )  # fmt: skip

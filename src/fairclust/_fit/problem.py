@@ -19,6 +19,7 @@ from .records import FitResult, Start
 from .settings import Settings
 
 _WORTH_PROVING = 0.1  # of what is still open: a proof that closes less is the last
+_PROVED = 1e-3  # of the cost: a bound as near as that needs no better prices
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ class Problem(ABC):
         """Fairness error, summed over clusters and attributes, on the hard labels."""
         return float(self.fairness.errors(result.masses).sum())
 
+    def own_parameters(self, found: FitResult) -> FloatArray:
+        """The labels' own parameters: polishing may have left those of the fit behind."""
+        if found.own is not None:
+            return found.own
+        return self.objective.parameters(self.sweep, found.labels, found.masses.sum(axis=1))
+
     @abstractmethod
     def fit_weights(self, fairness_weights: FloatArray, start: Start, settings: Settings | None = None) -> FitResult:
         """Fit at a weight per cluster and attribute."""
@@ -129,22 +136,22 @@ class PointsProblem(Problem):
 
     def proved(self, ask: GoalAsk, found: FitResult) -> FitResult:
         """The result at its labels' own parameters, with a proof of how far from the cheapest they can be there."""
-        n_before = self.sweep.n_sweeps
-        own = self.objective.parameters(self.sweep, found.labels, found.masses.sum(axis=1))
+        n_before, own = self.sweep.n_sweeps, self.own_parameters(found)
         self.objective.fill(self.sweep, own)
-        # Prices of the last iteration, the same for these costs, and cooler ones while they prove more.
+        # Prices of the last iteration; where these prove little, the same for these costs, and cooler ones.
         prices = ask.proof_of(found.warm)
-        bound, tried = ask.prove(self.sweep, prices), ask.solver.solve(self.sweep, ask.goal, prices)
-        while True:
-            before, proved = bound, ask.prove(self.sweep, tried)
+        bound, is_first = ask.prove(self.sweep, prices), True
+        while found.objective - bound > _PROVED * abs(found.objective):
+            better = ask.solver.solve if is_first else ask.solver.cool
+            before, tried, is_first = bound, better(self.sweep, ask.goal, prices), False
+            proved = ask.prove(self.sweep, tried)
             if proved > bound:
                 prices, bound = tried, proved
             is_worth_it = proved - before > _WORTH_PROVING * (found.objective - before)
             if not is_worth_it or not ask.solver.can_cool(tried):
                 break
-            tried = ask.solver.cool(self.sweep, ask.goal, tried)
         return replace(
-            found, parameters=own, warm=prices, state=prices.state, lower_bound=bound,
+            found, parameters=own, warm=prices, state=prices.state, lower_bound=max(bound, 0.0),  # no cost is negative
             n_sweeps=found.n_sweeps + self.sweep.n_sweeps - n_before,
         )  # fmt: skip
 

@@ -51,6 +51,8 @@ class FitResult:
         What the same ask can go on from: prices.
     lower_bound : float
         What no assignment to the labels' own parameters that meets the goal costs less than; NaN: unknown.
+    own : ndarray or None
+        The labels' own parameters, where they are known.
     """
 
     labels: Any
@@ -65,3 +67,4 @@ class FitResult:
     stop_reason: StopReason = StopReason.MAX_ITER
     warm: Any = None
     lower_bound: float = np.nan
+    own: FloatArray | None = None

@@ -49,9 +49,14 @@ def can_move(problem: Problem, ask: Ask) -> bool:
     return problem.sweep.n_clusters > 2 and problem.objective.can_relocate and not is_as_published
 
 
+def few_step(n_samples: int) -> int:
+    """A sample that clusterings can be compared by takes every so-manieth point."""
+    return max(1, round(n_samples / _SAMPLE))
+
+
 def few_points(problem: Problem) -> Problem:
-    """The same problem on a sample that clusterings can be compared by, and that tells nobody of its iterations."""
-    sample = problem.sampled(max(1, round(problem.sweep.n_samples / _SAMPLE)))
+    """The same problem on such a sample, which tells nobody of its iterations."""
+    sample = problem.sampled(few_step(problem.sweep.n_samples))
     return replace(sample, settings=replace(problem.settings, on_iteration=None))
 
 

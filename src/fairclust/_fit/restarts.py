@@ -72,6 +72,7 @@ def best_of(
     asked = aim.ask(problem)
     if with_moves and asked is not None and can_move(problem, asked):
         moved = best_moved(problem, few(), aim.ask, starts)
+        few.cache_clear()  # it has told what it can, and all points need the room
         fits, spent = [aim.fit(problem, moved.start)], spent + moved.n_sweeps
     else:
         fits = [aim.fit(problem, Start(start)) for start in starts]

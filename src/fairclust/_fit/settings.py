@@ -16,7 +16,8 @@ class Settings:
 
     Parameters that run ahead of the labels, the farther the longer the energy has been falling, are sooner over
     plateaus. A fit is given up when two more iterations as good as the last would not bring it below
-    ``to_reach``. Labels must beat the dearest of the last ``memory``: on a sample, the energy of labels is noisy.
+    ``to_reach``, and ends at once after one that lowers the energy by no more than ``least_fall`` of it. Labels must
+    beat the dearest of the last ``memory``: on a sample, the energy of labels is noisy.
     """
 
     max_iter: int = 300
@@ -24,5 +25,6 @@ class Settings:
     assignments: Assignments = HARD
     runs_ahead: bool = False
     to_reach: float = np.inf
+    least_fall: float = -np.inf
     memory: int = 1
     on_iteration: Callable[[int, float], None] | None = None

@@ -36,7 +36,12 @@ class Clause:
             return theta - mixes.worth[:, None], self.eye - mixes.proportions[:, None, :]
         own = np.broadcast_to(self.eye, (len(theta), *self.eye.shape))
         jacobian = np.concatenate((own, -mixes.proportions[:, None, :]), axis=1)
-        return np.column_stack((theta, -mixes.worth)), jacobian
+        return np.column_stack((theta, -mixes.worth)), np.ascontiguousarray(jacobian)
+
+    @property
+    def is_free_of_constants(self) -> bool:
+        """Whether a constant added to a row of its θ changes no price."""
+        return self.cone.is_free_of_constants and not self.overlaps
 
     @property
     def n_columns(self) -> int:
@@ -111,7 +116,7 @@ class Conditions:
     def membership(self) -> FloatArray:
         """What each cell counts in, (n_cells, n_columns), with everyone's column where sizes are bounded."""
         if self.sizes is None:
-            return self.attribute_membership
+            return np.ascontiguousarray(self.attribute_membership)
         return np.column_stack((self.attribute_membership, np.ones(len(self.attribute_membership))))
 
     @cached_property
@@ -151,25 +156,50 @@ class Conditions:
             offset_slope[:, -1], offset_turn[:, -1, -1] = size, growth
         return Priced(price, offset, jacobian, offset_slope, turn, offset_turn)
 
-    def bend(self, priced: Priced, table: FloatArray) -> FloatArray:
-        """Turning of the mixes, times the people it concerns: (n_clusters, n_unknowns, n_unknowns)."""
-        bend = priced.offset_turn.copy()
+    def people(self, masses: FloatArray) -> FloatArray:
+        """People of each cluster whose mix turns with each unknown, (n_clusters, n_unknowns): all of the clause's."""
+        return masses @ self._counted
+
+    @cached_property
+    def _counted(self) -> FloatArray:
+        """Whether a person of each cell counts in the clause of each unknown, (n_cells, n_unknowns)."""
+        counted = np.zeros((len(self.membership), self.n_unknowns))
         for clause, (columns, unknowns) in zip(self.clauses, self._places, strict=True):
-            n_people = clause.split(table[:, columns])[1][:, :, None]
-            bend[:, unknowns, unknowns] += n_people * priced.turn[:, unknowns, unknowns]
-        return bend
+            counted[:, unknowns] = clause.split(self.membership[:, columns])[1]
+        return counted
+
+    def by_cell(self, price: FloatArray) -> FloatArray:
+        """Prices by column → what a person of each cell pays, (n_clusters, n_cells)."""
+        return price if self._has_cells_as_columns else price @ self.membership.T
+
+    @cached_property
+    def _has_cells_as_columns(self) -> bool:
+        return np.array_equal(self.membership, np.eye(len(self.membership)))
 
     def centered(self, theta: FloatArray) -> FloatArray:
         """The same prices from a θ whose rows do not drift: a constant added to a row changes nothing."""
+        if self._centering is not None:
+            return theta @ self._centering
         result = theta.copy()
         for clause, (_, unknowns) in zip(self.clauses, self._places, strict=True):
-            if clause.cone.is_free_of_constants and not clause.overlaps:
+            if clause.is_free_of_constants:
                 result[:, unknowns] -= (theta[:, unknowns] * clause.cone.center).sum(axis=1, keepdims=True)
         return result
 
+    @cached_property
+    def _centering(self) -> FloatArray | None:
+        """What takes its mean off each clause's part of a row of θ; None: clusters have centres of their own."""
+        centering = np.eye(self.n_unknowns)
+        for clause, (_, unknowns) in zip(self.clauses, self._places, strict=True):
+            if clause.is_free_of_constants and clause.cone.center.ndim > 1:
+                return None
+            if clause.is_free_of_constants:
+                centering[unknowns, unknowns] -= clause.cone.center[:, None]
+        return centering
+
     def beyond(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """How many people each row is away from each clause (and from the sizes), (n_rows, n_clauses [+ 1])."""
-        table = masses @ self.membership
+        table = masses if self._has_cells_as_columns else masses @ self.membership
         found = [
             clause.cone.beyond(*clause.split(table[:, columns]), clusters)
             for clause, (columns, _) in zip(self.clauses, self._places, strict=True)

@@ -236,7 +236,7 @@ def move_to_counts(sweep: DataSweep, labels: Any, hard: HardAnswer, counts: Floa
     ----------
     sweep : DataSweep
         With the point costs; points can be moved, and weigh 1.
-    labels : ndarray of shape (n_samples,)
+    labels : ndarray of shape (n_samples,), IN/OUT
         In visiting order.
     hard : HardAnswer
         Their masses and cost.

@@ -20,6 +20,7 @@ from .moves import MoveTable
 _SHORT_LIST = 12  # kinds of moves that points are looked up for at a time
 _CANDIDATES = 64  # points per kind of move: more are hardly ever moved
 _NOTHING = 1e-12  # of the people: less is rounding
+_EMPTY = 100.0  # people that an empty cluster counts for: one alone is beyond a goal by fewer, log(1/1e-20) and less
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,10 @@ class _Beyond(MoveTable):
         super().__init__(masses, unit)
 
     def costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
-        """People beyond the goal."""
-        return self._goal.beyond(np.maximum(rows, 0.0), clusters).sum(axis=1)
+        """People beyond the goal; nobody is worse than anybody alone, for somebody would have to be put there."""
+        rows = np.maximum(rows, 0.0)
+        is_empty = rows.sum(axis=1) < self.unit / 2
+        return self._goal.beyond(rows, clusters).sum(axis=1) + np.where(is_empty, _EMPTY * self.unit, 0.0)
 
     def move_kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
@@ -65,13 +68,13 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
         With the point costs.
     goal : Conditions
     labels : object
-        As the sweep keeps them.
+        As the sweep keeps them; an array is changed (IN/OUT).
     hard : HardAnswer
         Their masses and cost.
     price : ndarray of shape (n_clusters, n_cells)
         Prices behind them; not needed here.
     """
-    if not goal.beyond(hard.masses).any():
+    if not goal.beyond(hard.masses).any() and hard.masses.sum(axis=1).min() > 0:
         return Repaired(labels, hard)
     unit = sweep.person
     table = _Beyond(goal, hard.masses, unit)

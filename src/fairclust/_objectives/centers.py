@@ -31,7 +31,13 @@ def most_remote(distances: FloatArray, weights: FloatArray | None, count: int) -
 
 
 def halves(
-    X: FloatArray, order: IntArray, labels: IntArray, weights: FloatArray | None, n_clusters: int, power: int
+    X: FloatArray,
+    order: IntArray,
+    labels: IntArray,
+    weights: FloatArray | None,
+    n_clusters: int,
+    power: int,
+    n_threads: int = 1,
 ) -> list[tuple[float, FloatArray]]:
     """For each cluster two centres, and what the sum of distances to the ``power`` falls by with them, about.
 
@@ -44,18 +50,28 @@ def halves(
         In visiting order.
     n_clusters : int
     power : {1, 2}
+    n_threads : int
     """
-    by_cluster = np.argsort(labels.astype(np.uint16) if n_clusters <= 1 << 16 else labels, kind="stable")  # radix sort
-    ends = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=n_clusters))))
-    found = []
-    for k in range(n_clusters):
-        members = by_cluster[ends[k] : ends[k + 1]]
-        taken = members[:: max(1, -(-len(members) // SAMPLED_PER_CLUSTER))]
-        mass = np.ones(len(taken)) if weights is None else weights[taken]
-        points = X.take(order[taken], axis=0).astype(float, copy=False)
-        gain, places = kernels.two_means(points, mass, power, _TURNS, ROUNDS)
-        found.append((gain * len(members) / max(len(taken), 1), places.astype(X.dtype)))
-    return found
+    X = np.ascontiguousarray(X)
+    order, labels = (np.ascontiguousarray(one, dtype=np.int32) for one in (order, labels))
+    gains, places = kernels.halves(
+        X, order, labels, weights, n_clusters, SAMPLED_PER_CLUSTER, power, _TURNS, ROUNDS, n_threads
+    )
+    return list(zip(gains.tolist(), places.astype(X.dtype, copy=False), strict=True))
+
+
+def two_means(points: FloatArray, mass: FloatArray) -> tuple[float, FloatArray]:
+    """Two centres of some points, and what the sum of squared distances falls by with them."""
+    every, alone = np.arange(len(points), dtype=np.int32), np.zeros(len(points), dtype=np.int32)
+    gains, places = kernels.halves(points, every, alone, mass, 1, max(len(points), 1), 2, _TURNS, ROUNDS, 1)
+    return float(gains[0]), places[0]
+
+
+def some_of_each(labels: IntArray, n_clusters: int) -> Iterator[tuple[int, IntArray]]:
+    """For each cluster how many points it has, and the positions of some of them: :func:`halves` looks at these."""
+    order, counts = np.argsort(labels, kind="stable"), np.bincount(labels, minlength=n_clusters)
+    for members in np.split(order, np.cumsum(counts)[:-1]):
+        yield len(members), members[:: max(1, -(-len(members) // SAMPLED_PER_CLUSTER))]
 
 
 def nearest_rows(X: FloatArray, places: FloatArray) -> FloatArray:

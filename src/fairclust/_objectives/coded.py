@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -112,8 +112,12 @@ class CodedKMeansObjective(MeansObjective):
 
     def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two means per cluster, of some of its rows; what a row does not have is in the middle of all."""
-        points: Any = _Points(self.rows)
-        return centers.halves(points, sweep.layout.order, labels, sweep.weights, len(parameters), power=2)
+        points, found = _Points(self.rows), []
+        for n_members, taken in centers.some_of_each(labels, len(parameters)):
+            mass = np.ones(len(taken)) if sweep.weights is None else sweep.weights[taken]
+            gain, places = centers.two_means(points.take(sweep.layout.order[taken]), mass)
+            found.append((gain * n_members / max(len(taken), 1), places.astype(self.rows.dtype)))
+        return found
 
     def improve(self, sweep: InMemorySweep, labels: IntArray, moves: MoveTable, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
@@ -182,12 +186,13 @@ class _Points:
     def __init__(self, rows: CodedRows) -> None:
         self._rows = rows
         self._middle = rows.middle() if rows.has_gaps else None
-        self.dtype = rows.dtype
 
-    def take(self, taken: IntArray, axis: int = 0) -> FloatArray:
-        """Some of them, as of an array."""
+    def take(self, taken: IntArray) -> FloatArray:
+        """Some of them."""
         matrix = self._rows.take(taken).matrix()
-        return matrix if self._middle is None else np.where(np.isnan(matrix), self._middle, matrix)
+        return np.ascontiguousarray(
+            matrix if self._middle is None else np.where(np.isnan(matrix), self._middle, matrix)
+        )
 
 
 def _mean_variance(rows: CodedRows, weights: FloatArray | None) -> float:

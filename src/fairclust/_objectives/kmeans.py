@@ -71,7 +71,7 @@ class KMeansObjective(MeansObjective):
 
     def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two means per cluster, of some of its points."""
-        return centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), power=2)
+        return centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), 2, sweep.n_threads)
 
     def improve(self, sweep: InMemorySweep, labels: IntArray, moves: MoveTable, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""

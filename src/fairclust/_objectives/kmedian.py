@@ -249,7 +249,7 @@ class KMedianObjective(MedianObjective):
 
     def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two centres per cluster, of some of its points; medoids are points."""
-        found = centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), power=1)
+        found = centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), 1, sweep.n_threads)
         if self.center != "medoid":
             return found
         return [(gain, centers.nearest_rows(self.X, places)) for gain, places in found]

@@ -70,15 +70,11 @@ class SparseKMeansObjective(MeansObjective):
 
     def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two means per cluster, of some of its rows."""
-        by_cluster = np.argsort(labels, kind="stable")
-        ends = np.searchsorted(labels[by_cluster], np.arange(len(parameters) + 1))
         found = []
-        for k in range(len(parameters)):
-            members = by_cluster[ends[k] : ends[k + 1]]
-            taken = members[:: max(1, -(-len(members) // centers.SAMPLED_PER_CLUSTER))]
+        for n_members, taken in centers.some_of_each(labels, len(parameters)):
             mass = np.ones(len(taken)) if sweep.weights is None else sweep.weights[taken]
             gain, places = _two_means(self.rows.take(sweep.layout.order[taken]), mass)
-            found.append((gain * len(members) / max(len(taken), 1), places.astype(self.rows.dtype)))
+            found.append((gain * n_members / max(len(taken), 1), places.astype(self.rows.dtype)))
         return found
 
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:

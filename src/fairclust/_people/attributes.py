@@ -26,6 +26,7 @@ MISSING_NAME = "missing"
 MOST_GROUPS = 1000  # of one attribute: nobody reads more, and the table of cells by groups grows as the square
 _ROOM = 0.25  # of the free memory, for the table of cells by groups; a fit holds it and one of clusters by cells
 _FEW_KEYS = 1 << 22  # up to so many, keys are looked up in a table instead of sorted
+_VERY_FEW_KEYS = 8  # up to so many, comparing with each is faster than counting them side by side
 
 
 @dataclass(frozen=True)
@@ -147,16 +148,24 @@ class Cells:
         0 or 1; the attributes' columns stand side by side.
     is_known : ndarray of shape (n_cells,), bool
         Whether the cell's groups were all seen when the attributes were made.
+    counts : ndarray of shape (n_cells,)
+        People of each cell.
     """
 
     codes: IntArray
     membership: FloatArray
     is_known: AnyArray
+    counts: IntArray
 
     @property
     def n_cells(self) -> int:
         """Number of cells."""
         return len(self.membership)
+
+    def group_masses(self, weights: FloatArray | None) -> FloatArray:
+        """People of each group, or their weight, (n_columns,)."""
+        own = self.counts if weights is None else np.bincount(self.codes, weights=weights, minlength=self.n_cells)
+        return np.asarray(own @ self.membership)
 
 
 @dataclass(frozen=True)
@@ -206,8 +215,9 @@ class Attributes:
     def group_columns(self) -> IntArray:
         """Columns of the membership table that are groups: all but those that count everyone."""
         ends = np.cumsum([attribute.n_columns for attribute in self])
-        everyone = [end - 1 for end, attribute in zip(ends, self, strict=True) if attribute.is_overlapping]
-        return np.setdiff1d(np.arange(ends[-1]), everyone)
+        is_group = np.ones(ends[-1], dtype=bool)
+        is_group[[end - 1 for end, attribute in zip(ends, self, strict=True) if attribute.is_overlapping]] = False
+        return np.flatnonzero(is_group)
 
     def encode(self, sensitive_features: Any, argument: str = "sensitive_features") -> Cells:
         """Cells of other people."""
@@ -227,7 +237,7 @@ class Attributes:
 
     def reshared(self, cells: Cells, weights: FloatArray | None) -> Attributes:
         """The same attributes with the shares of other people as the target."""
-        mass = np.bincount(cells.codes, weights=weights, minlength=cells.n_cells) @ cells.membership
+        mass = cells.group_masses(weights)
         attributes, first = [], 0
         for attribute in self:
             own = mass[first : first + attribute.n_columns]
@@ -287,13 +297,13 @@ class Population:
 def combined_digits(attribute: Attribute, codes: Sequence[IntArray]) -> IntArray:
     """Group of each person in an intersection."""
     assert attribute.combinations is not None
-    rows, place = distinct_rows(codes)
+    found = distinct_rows(codes)
     known = {tuple(row): code for code, row in enumerate(attribute.combinations.tolist())}
     table = [
         UNKNOWN if UNKNOWN in row else IGNORED if IGNORED in row else known.get(tuple(row), UNKNOWN)
-        for row in rows.tolist()
+        for row in found.rows.tolist()
     ]
-    return np.array(table, dtype=np.int32)[place]
+    return np.array(table, dtype=np.int32)[found.place]
 
 
 def digits_of(attribute: Attribute, columns: Sequence[AnyArray], argument: str) -> list[IntArray]:
@@ -321,7 +331,8 @@ def membership_digits(values: AnyArray, missing: str, argument: str) -> IntArray
 
 def cells_of_digits(attributes: tuple[Attribute, ...], digits: Sequence[IntArray]) -> Cells:
     """Number the combinations of digits that occur, and write down what each is a member of."""
-    rows, codes = distinct_rows(digits)
+    found = distinct_rows(digits)
+    rows = found.rows
     _check_room(len(rows), sum(attribute.n_columns for attribute in attributes))
     blocks, first = [], 0
     for attribute in attributes:
@@ -337,7 +348,7 @@ def cells_of_digits(attributes: tuple[Attribute, ...], digits: Sequence[IntArray
             block = (own == 0) * counts.astype(float)
             block = np.concatenate((block, counts), axis=1) if attribute.is_overlapping else block
         blocks.append(block)
-    return Cells(codes, np.concatenate(blocks, axis=1), ~(rows == UNKNOWN).any(axis=1))
+    return Cells(found.place, np.concatenate(blocks, axis=1), ~(rows == UNKNOWN).any(axis=1), found.counts)
 
 
 def _check_room(n_cells: int, n_columns: int) -> None:
@@ -350,27 +361,61 @@ def _check_room(n_cells: int, n_columns: int) -> None:
         )
 
 
-def distinct_rows(digits: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Combinations of digits that occur, sorted, (n_found, n_digits), and which one each person has."""
-    rows = np.zeros((1, 0), dtype=np.int32)
-    place = np.zeros(len(digits[0]), dtype=np.int32)
+@dataclass(frozen=True)
+class Combinations:
+    """Combinations of digits that occur.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_found, n_digits)
+        Sorted.
+    place : ndarray of shape (n_samples,), int32
+        Which one each person has.
+    counts : ndarray of shape (n_found,)
+        How many people have it.
+    """
+
+    rows: IntArray
+    place: IntArray
+    counts: IntArray
+
+
+def distinct_rows(digits: Sequence[IntArray]) -> Combinations:
+    """Find the combinations of digits that occur."""
+    none = np.zeros(0, dtype=np.int32)
+    found = Combinations(np.zeros((1, 0), dtype=np.int32), none, none)
     for digit in digits:
         base = int(digit.max(initial=0)) - UNKNOWN + 1
-        n_keys = len(rows) * base
-        key = place if n_keys <= np.iinfo(np.int32).max else place.astype(np.int64)
-        key *= base  # in place: there are as many as people
-        key += digit
-        key -= UNKNOWN
-        if n_keys <= _FEW_KEYS:
-            found = np.flatnonzero(np.bincount(key, minlength=n_keys))
-            number = np.zeros(n_keys, dtype=np.int32)
-            number[found] = np.arange(len(found))
-            place = number.take(key)
+        n_keys = len(found.rows) * base
+        if len(found.rows) == 1:
+            key = digit - UNKNOWN
         else:
-            found, inverse = np.unique(key, return_inverse=True)
-            place = inverse.astype(np.int32)
-        rows = np.column_stack((rows[found // base], (found % base + UNKNOWN).astype(np.int32)))
-    return rows, place
+            key = found.place if n_keys <= np.iinfo(np.int32).max else found.place.astype(np.int64)
+            key *= base  # in place: there are as many as people
+            key += digit
+            key -= UNKNOWN
+        keys = _distinct_keys(key, n_keys)
+        rows = np.column_stack((found.rows[keys.rows // base], (keys.rows % base + UNKNOWN).astype(np.int32)))
+        found = replace(keys, rows=rows)
+    return found
+
+
+def _distinct_keys(key: IntArray, n_keys: int) -> Combinations:
+    """Find the keys that occur, (n_found,); the numbers of those may be written over the keys."""
+    if n_keys > _FEW_KEYS:
+        found, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+        return Combinations(found, inverse.astype(np.int32), counts)
+    if n_keys <= _VERY_FEW_KEYS:
+        counts = np.array([np.count_nonzero(key == one) for one in range(n_keys)])
+    else:
+        counts = np.bincount(key, minlength=n_keys)
+    found = np.flatnonzero(counts)
+    if len(found) and found[-1] - found[0] + 1 == len(found):  # none in between is missing: no need to look them up
+        key -= found[0]
+        return Combinations(found, key, counts[found])
+    number = np.zeros(n_keys, dtype=np.int32)
+    number[found] = np.arange(len(found))
+    return Combinations(found, number.take(key), counts[found])
 
 
 def missing_values_message(argument: str, name: str, absent: AnyArray) -> str:

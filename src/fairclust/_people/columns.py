@@ -44,12 +44,17 @@ class Columns:
         return len(self.columns[0])
 
 
+def as_native(values: Any) -> Any:
+    """A data frame or series as narwhals has it; anything else as it is, arrays without a look at every library."""
+    return values if isinstance(values, np.ndarray) else nw.from_native(values, allow_series=True, pass_through=True)
+
+
 def read_columns(values: Any, argument: str = "sensitive_features") -> Columns:
     """One or several columns: a series, list, data frame, 2-D array or dict of columns.
 
     A table of booleans with several columns is a membership matrix.
     """
-    native = nw.from_native(values, allow_series=True, pass_through=True)
+    native = as_native(values)
     is_named = True
     if isinstance(native, nw.DataFrame):
         named = {str(name): _from_series(native[name]) for name in native.columns}
@@ -82,7 +87,7 @@ def as_columns(sensitive_features: Any, argument: str) -> Columns:
 
 def to_column(values: Any, argument: str = "sensitive_features") -> AnyArray:
     """One column as a 1-D NumPy array; a data frame or 2-D array must have just one column."""
-    native = nw.from_native(values, allow_series=True, pass_through=True)
+    native = as_native(values)
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:
             raise InvalidInputError(_one_column_only(argument, native.shape[1]))
@@ -146,23 +151,24 @@ def factorize(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:
 def _codes_of(values: AnyArray, names: AnyArray) -> tuple[IntArray, AnyArray]:
     """Which of a few names each value is, and whether it is one of them."""
     words, own = _words(values), _words(names.astype(values.dtype))
-    codes, is_known = np.zeros(len(values), dtype=np.int32), np.zeros(len(values), dtype=bool)
-    for code, name in enumerate(own):
-        is_it = words[:, 0] == name[0]
-        for place in range(1, len(name)):
-            is_it &= words[:, place] == name[place]
-        codes += np.multiply(is_it, code, dtype=np.int32)
-        is_known |= is_it
-    return codes, is_known
+    found = np.zeros(len(values), dtype=np.uint8)  # code + 1: a byte holds the few names that come here
+    for code in range(len(names)):
+        is_it = words[0] == own[0, code]
+        for place in range(1, len(words)):
+            is_it &= words[place] == own[place, code]
+        found += np.multiply(is_it, code + 1, dtype=np.uint8)
+    codes = found.astype(np.int32)
+    codes -= 1
+    return codes, found > 0
 
 
 def _words(values: AnyArray) -> AnyArray:
-    """Values as rows of numbers, which are equal where values are; text is compared a letter at a time otherwise."""
+    """Values as columns of numbers, which are equal where values are; text is compared a letter at a time otherwise."""
     if values.dtype.kind not in "SU" or values.dtype.itemsize == 0:
-        return values[:, None]
+        return values[None]
     letters = np.ascontiguousarray(values)
     size = next(size for size in (8, 4, 2, 1) if letters.dtype.itemsize % size == 0)
-    return letters.view(f"u{size}").reshape(len(letters), -1)
+    return np.ascontiguousarray(letters.view(f"u{size}").reshape(len(letters), -1).T)
 
 
 def _factorize_objects(values: AnyArray, argument: str) -> tuple[AnyArray, IntArray]:

@@ -132,7 +132,7 @@ def encode_people(
     wanted = targets_by_attribute(
         target_proportions, [one.name for one, _ in made], _groups_by_label([one for one, _ in made])
     )
-    mass = np.bincount(cells.codes, weights=weights, minlength=cells.n_cells) @ cells.membership
+    mass = cells.group_masses(weights)
     attributes, first = [], 0
     for (attribute, _), target in zip(made, wanted, strict=True):
         own = mass[first : first + attribute.n_columns]
@@ -158,7 +158,8 @@ def everyone(n_samples: int) -> Population:
     """One attribute with one group: plain clustering."""
     names = np.array(["all"])
     attribute = Attribute("group", names, np.ones(1), (Column("group", names),))
-    cells = Cells(np.zeros(n_samples, dtype=np.int32), np.ones((1, 1)), np.ones(1, dtype=bool))
+    codes = np.zeros(n_samples, dtype=np.int32)
+    cells = Cells(codes, np.ones((1, 1)), np.ones(1, dtype=bool), np.array([n_samples]))
     return Population(Attributes((attribute,)), cells, has_groups=False)
 
 
@@ -247,7 +248,7 @@ def _intersection(columns: Sequence[Column], codes: Sequence[IntArray]) -> Attri
     counted = np.all([own >= 0 for own in codes], axis=0)
     if not counted.any():
         raise InvalidInputError("missing_groups='ignore' leaves nobody: everyone lacks a value in some column.")
-    combinations, _ = distinct_rows([own[counted] for own in codes])
+    combinations = distinct_rows([own[counted] for own in codes]).rows
     if len(combinations) > MOST_GROUPS:
         raise InvalidInputError(
             f"intersections=True makes {len(combinations)} combinations of {listed([c.name for c in columns])}; "

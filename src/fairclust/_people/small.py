@@ -30,14 +30,14 @@ class SmallGroup:
     smallest_error: float
 
 
-def small_groups(population: Population, counts: FloatArray, n_clusters: int) -> list[SmallGroup]:
+def small_groups(population: Population, counts: FloatArray | None, n_clusters: int) -> list[SmallGroup]:
     """Find the groups with a positive target that have fewer people than there are clusters.
 
     Parameters
     ----------
     population : Population
-    counts : ndarray of shape (n_rows,)
-        How many people each row stands for; 0 where it has no weight.
+    counts : ndarray of shape (n_rows,) or None
+        How many people each row stands for; 0 where it has no weight. None: one each.
     n_clusters : int
 
     Returns
@@ -46,8 +46,7 @@ def small_groups(population: Population, counts: FloatArray, n_clusters: int) ->
         In the order of the groups.
     """
     cells, attributes = population.cells, population.attributes
-    people = np.bincount(cells.codes, weights=counts, minlength=cells.n_cells) @ cells.membership
-    people = people[attributes.group_columns]
+    people = cells.group_masses(counts)[attributes.group_columns]
     targets = np.broadcast_to(attributes.target, (n_clusters, len(people)))
     overlaps = [attribute.is_overlapping for attribute in attributes for _ in attribute.names]
     found = []

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._algebra import damped_cone_step
+from .._algebra import Step, cone_slope, cone_step
 from .._goals.conditions import Conditions, Priced
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
@@ -59,14 +59,13 @@ class Prices:
 
 @dataclass(frozen=True)
 class _At:
-    """The dual at some θ: prices, the sweep's answer, value, slope, and how prices by cell follow θ."""
+    """The dual at some θ: prices, the sweep's answer, value and slope."""
 
     theta: FloatArray
     priced: Priced
     answer: Answer
     value: float
     slope: FloatArray
-    through: FloatArray
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,8 @@ class ConeSolver:
     cooling : tuple of float
         Temperatures of a cold start, in mean gaps between a point's best and second-best cost. The last is kept for
         later calls, until only a cooler one brings cheaper labels.
+    reheated : float
+        Where prices go on when a cluster starts again elsewhere: the others' are not far off.
     coldest : float
         The last of those cooler ones.
     tol : float
@@ -89,6 +90,7 @@ class ConeSolver:
     """
 
     cooling: tuple[float, ...] = (1.0, 0.2, 0.05)
+    reheated: float = 0.2
     coldest: float = 0.002
     tol: float = 1e-4
     max_steps: int = 60
@@ -132,29 +134,28 @@ class ConeSolver:
         trust = Trust(theta.shape)
         enough = (_ROUGH if rough else 1.0) * self.tol * tau * float(at.answer.masses.sum())
         for _ in range(self.max_steps):
-            step, gain = _newton(at, tau, conditions, trust.lengths)
-            if gain <= enough and (
+            taken = _newton(at, tau, conditions, trust.lengths)
+            if taken.promise <= enough and (
                 rough or self.is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)
             ):
                 break
-            tried = self._at(sweep, conditions, conditions.centered(at.theta + step), tau)
-            length, kept = abs(step) / tau, (tried.value - at.value) / gain if gain > 0 else 0.0
-            if kept < ENOUGH and length.max() < _LEAST_TRUSTED:
+            tried = self._at(sweep, conditions, conditions.centered(at.theta + taken.step), tau)
+            kept = (tried.value - at.value) / taken.promise if taken.promise > 0 else 0.0
+            if kept < ENOUGH and taken.longest < _LEAST_TRUSTED:
                 break
-            trust.learn(step, length, at.slope, tried.slope, kept)
+            trust.learn(taken.step, taken.lengths, at.slope, tried.slope, kept)
             if kept >= ENOUGH:
                 at = tried
         scale = 1.0 / tau
-        price = at.priced.by_column @ conditions.membership.T
+        price = conditions.by_cell(at.priced.by_column)
         return Prices(at.theta, tau, gap, State(scale, price * scale), at.priced.offset)
 
     def _at(self, sweep: Sweep, conditions: Conditions, theta: FloatArray, tau: float) -> _At:
         priced = conditions.prices(theta, _SOFTNESS * tau)
         scale = 1.0 / tau
-        answer = sweep(State(scale, (priced.by_column @ conditions.membership.T) * scale), curvature=True)
-        through = conditions.membership @ priced.jacobian
-        slope = (answer.masses[:, None, :] @ through)[:, 0] - priced.offset_slope
-        return _At(theta, priced, answer, -tau * answer.log_partition - priced.offset, slope, through)
+        answer = sweep(State(scale, conditions.by_cell(priced.by_column) * scale), curvature=True)
+        slope = cone_slope(answer.masses, conditions.membership, priced.jacobian, priced.offset_slope)
+        return _At(theta, priced, answer, -tau * answer.log_partition - priced.offset, slope)
 
 
 def _is_nearly_met(conditions: Conditions, masses: FloatArray, person: float) -> bool:
@@ -165,17 +166,20 @@ def _is_nearly_met(conditions: Conditions, masses: FloatArray, person: float) ->
 def lower_bound(sweep: Sweep, conditions: Conditions, theta: FloatArray) -> float:
     """What no assignment that meets the goal costs less than, fractional ones included: one hard pass."""
     priced = conditions.prices(theta, 0.0)
-    price = priced.by_column @ conditions.membership.T
+    price = conditions.by_cell(priced.by_column)
     hard = sweep.assign(price)
     slack = conditions.off_by_whole_people(priced)
     return hard.cost + float((price * hard.masses).sum()) - priced.offset - slack
 
 
-def _newton(at: _At, tau: float, conditions: Conditions, trusted: FloatArray) -> tuple[FloatArray, float]:
-    """Newton's step for θ, and the rise of D that it promises, twice."""
-    curvature = at.answer.curvature
+def _newton(at: _At, tau: float, conditions: Conditions, trusted: FloatArray) -> Step:
+    """Newton's step for θ; it promises, twice, so much of a rise of D.
+
+    Where no point is near to changing its mind the model is flat, and its step has no end: so far per step.
+    """
+    curvature, priced = at.answer.curvature, at.priced
     assert curvature is not None
-    bend = conditions.bend(at.priced, at.answer.masses @ conditions.membership)
-    # Where no point is near to changing its mind the model is flat, and its step has no end: so far per step.
-    step = damped_cone_step(curvature, 1.0 / tau, at.through, bend, at.slope, trusted)
-    return step, float(step.ravel() @ at.slope.ravel())
+    return cone_step(
+        curvature, 1.0 / tau, conditions.membership, priced.jacobian, priced.turn, priced.offset_turn,
+        conditions.people(at.answer.masses), at.slope, trusted,
+    )  # fmt: skip

@@ -25,11 +25,10 @@ prices lead there from anywhere. Where the labels of a warm start will not do, i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from .._algebra import Look, damped_weight_step, newton_step, weighted_look
+from .._algebra import Look, Step, damped_weight_step, measured, newton_step, rounding, weighted_look
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
@@ -54,18 +53,7 @@ _AS_DEAR = 10.0  # a system of n prices costs n³, a sweep about so much per poi
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
-_TINY = float(np.finfo(float).tiny)
 _MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: where few points are left it says little
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A step for the prices by column: its lengths in temperatures, the longest, and twice what it promises."""
-
-    step: FloatArray
-    lengths: FloatArray
-    longest: float
-    promise: float
 
 
 @dataclass(frozen=True)
@@ -77,12 +65,11 @@ class _At:
     answer: Answer
     look: Look
     membership: FloatArray
-    penalty: float
 
     @property
     def relaxed(self) -> float:
         """The energy without entropy."""
-        return self.answer.cost + self.penalty
+        return self.answer.cost + self.look.penalty
 
     @property
     def curvature(self) -> FloatArray:
@@ -90,24 +77,18 @@ class _At:
         assert self.answer.curvature is not None
         return self.answer.curvature
 
-    @cached_property
-    def newton(self) -> _Step | None:
-        """Newton's step, however long; None: a cluster lost a group."""
-        step = newton_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.want)
-        return None if step is None else self._measured(step)
-
-    def step(self, trusted: FloatArray) -> _Step:
+    def step(self, trusted: FloatArray) -> Step:
         """Newton's step; where it is longer than unknowns are trusted, each alone goes as far as that."""
-        if self.newton is not None and (self.newton.lengths <= trusted).all():
-            return self.newton
-        return self._measured(
-            damped_weight_step(self.curvature, self.scale, self.membership, self.look.bend, self.look.fall, trusted)
-        )
+        newton, fall = self.look.newton, self.look.fall
+        if newton is not None and (newton.lengths <= trusted).all():
+            return newton
+        step = damped_weight_step(self.curvature, self.scale, self.membership, self.look.bend, fall, trusted)
+        return measured(step, self.scale, fall)
 
-    def _measured(self, step: FloatArray) -> _Step:
-        lengths = np.abs(step)
-        lengths *= self.scale
-        return _Step(step, lengths, float(lengths.max()), float(np.vdot(self.look.fall, step)))
+    def found(self, price: FloatArray) -> _Found:
+        """A descent ends here, at these prices."""
+        state = State(self.scale, price * self.scale)
+        return _Found(state, self.price, self.answer.masses, self.curvature, self.relaxed)
 
 
 @dataclass(frozen=True)
@@ -128,10 +109,8 @@ class _Found:
         """Prices from here, with what their labels hold."""
         scaled_price = price * self.state.scale
         change = scaled_price - self.price * self.state.scale
-        soft = self.masses - (self.curvature @ change.T[:, :, None])[:, :, 0].T
-        least = np.maximum(hard.masses / _MOST_ROUNDED, _TINY)
-        rounding = np.maximum(hard.masses / np.maximum(soft, least), 1.0 / _MOST_ROUNDED)
-        return State(self.state.scale, scaled_price, rounding)
+        held = rounding(self.curvature, self.masses, change, hard.masses, _MOST_ROUNDED)
+        return State(self.state.scale, scaled_price, held)
 
 
 @dataclass(frozen=True)
@@ -205,7 +184,7 @@ class Dual:
         answer = _answer(sweep, start.price, start.scale)
         are_many = _are_many(fairness, sweep)
         found = None if are_many else self._descend(sweep, fairness, fairness_weights, start, answer=answer)
-        if found is not None or fairness.logarithms(sweep.n_clusters) is None:
+        if found is not None or not fairness.is_logarithmic:
             return found
         gap = max(sweep.assign(np.zeros_like(start.price)).gap, np.finfo(float).tiny ** 0.5)
         scale = min(1.0 / (self.cooling[-1] * gap), start.scale)
@@ -266,7 +245,6 @@ class Dual:
     ) -> _Found:
         """Newton's steps at one temperature with these sizes."""
         holding = held(fairness, fairness_weights, sizes, sweep.person)
-        assert holding is not None
         found = holding.climb(sweep, state, tol, self.max_steps)
         masses, curvature = found.answer.masses, found.answer.curvature
         assert curvature is not None
@@ -334,10 +312,13 @@ class Dual:
         scale, is_warm = state.scale, answer is not None
         short = _SHORT if is_warm else _SHORT_COLD
         answer = answer or _answer(sweep, state.price, scale)
-        more = 0.0 if state.rounding is None else (state.rounding - 1.0) * answer.masses  # that labels hold
+        more = None if state.rounding is None else (state.rounding - 1.0) * answer.masses  # that labels hold
         at = _look(answer, state.price, scale, fairness, fairness_weights, more)
-        if is_warm and (at.newton is None or at.newton.longest > _FAR):
+        newton = at.look.newton
+        if is_warm and (newton is None or newton.longest > _FAR):
             return None
+        if is_warm and newton is not None and newton.longest < short:  # most are, and then there is nothing to learn
+            return at.found(at.price + newton.step @ fairness.membership.T)
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
             taken = at.step(trust.lengths)
@@ -350,7 +331,7 @@ class Dual:
             sizes, before = tried.answer.masses.sum(axis=1), at.answer.masses.sum(axis=1)
             is_alive = (sizes > np.maximum(floor, (1.0 - _LARGEST_LOSS) * before)) | (sizes >= before)
             are_alive = bool(is_alive.all())
-            if not is_warm and not are_alive and fairness.logarithms(sweep.n_clusters) is not None:
+            if not is_warm and not are_alive and fairness.is_logarithmic:
                 return None
             kept = (at.look.energy - tried.look.energy) / taken.promise if are_alive else 0.0
             trust.learn(taken.step, taken.lengths, at.look.fall, tried.look.fall, kept)
@@ -363,7 +344,7 @@ class Dual:
                 if is_warm:
                     return None
                 break
-        return _Found(State(scale, last * scale), at.price, at.answer.masses, at.curvature, at.relaxed)
+        return at.found(last)
 
 
 def _are_many(fairness: FairnessTerm, sweep: Sweep) -> bool:
@@ -375,7 +356,7 @@ def _are_many(fairness: FairnessTerm, sweep: Sweep) -> bool:
     are_few = n_clusters * n_columns <= _FEW_PRICES
     if are_few or n_clusters**2 * n_columns**3 <= _AS_DEAR * sweep.n_samples:
         return False
-    return fairness.has_cells_as_columns and fairness.logarithms(n_clusters) is not None
+    return fairness.has_cells_as_columns and fairness.is_logarithmic
 
 
 def _is_lost(cooler: _Found, found: _Found) -> bool:
@@ -414,7 +395,7 @@ def _look(
     scale: float,
     fairness: FairnessTerm,
     fairness_weights: FloatArray,
-    more: FloatArray | float,
+    more: FloatArray | None,
 ) -> _At:
     """What a sweep says of E_τ: −τ·log-partition is Σ s·(a + price) + τ Σ s·log s. Labels hold so much more."""
     assert answer.curvature is not None
@@ -423,9 +404,9 @@ def _look(
         answer.curvature, answer.masses, price, scale, answer.log_partition, fairness.membership, fairness.inverse,
         fairness_weights, term,
     )  # fmt: skip
-    return _At(price, scale, answer, look, fairness.membership, float(fairness_weights @ term.value))
+    return _At(price, scale, answer, look, fairness.membership)
 
 
-def _rounded(masses: FloatArray, more: FloatArray | float) -> FloatArray:
+def _rounded(masses: FloatArray, more: FloatArray | None) -> FloatArray:
     """What labels will hold."""
-    return np.maximum(masses + more, masses / _MOST_ROUNDED)
+    return masses if more is None else np.maximum(masses + more, masses / _MOST_ROUNDED)

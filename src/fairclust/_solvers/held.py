@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._algebra import damped_cell_steps, damped_cone_step
+from .._algebra import HeldLook, Step, damped_cone_step, held_look, held_step, measured
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm
@@ -45,9 +45,13 @@ class _At:
 
     price: FloatArray
     answer: Answer
-    value: float
-    wanted: FloatArray
-    slope: FloatArray
+    look: HeldLook
+
+    @property
+    def curvature(self) -> FloatArray:
+        """How masses answer to prices."""
+        assert self.answer.curvature is not None
+        return self.answer.curvature
 
 
 @dataclass(frozen=True)
@@ -71,56 +75,48 @@ class Held:
 
     def climb(self, sweep: Sweep, state: State, tol: float, max_steps: int) -> Climbed:
         """Newton's steps at the state's temperature, until one promises less than ``tol`` of it per point."""
-        scale, is_free = state.scale, self._is_free
+        scale = state.scale
         start = np.minimum(state.price @ self.fairness.inverse, _STRIDE * self.line)
-        at = self._at(sweep, np.where(is_free, start, self.line), scale)
+        at = self._at(sweep, np.where(self._is_free, start, self.line), scale)
         enough = tol / scale * float(at.answer.masses.sum())
         trust = Trust(start.shape)
         for _ in range(max_steps):
-            step = np.where(is_free, np.minimum(self._newton(at, scale, trust.lengths), self._reach(at.price)), 0.0)
-            length = abs(step) * scale
-            gain = float(np.vdot(step, at.slope))
-            if gain <= enough:
-                price = at.price + step * min(1.0, _SHORT / max(float(length.max()), np.finfo(float).tiny))
+            taken = self._step(at, scale, trust.lengths)
+            if taken.promise <= enough:
+                price = at.price + taken.step * min(1.0, _SHORT / max(taken.longest, np.finfo(float).tiny))
                 return Climbed(self._state(price, scale), self._state(at.price, scale).price, at.answer)
-            tried = self._at(sweep, at.price + step, scale)
-            kept = (tried.value - at.value) / gain
-            trust.learn(step, length, at.slope, tried.slope, kept)
+            tried = self._at(sweep, at.price + taken.step, scale)
+            kept = (tried.look.value - at.look.value) / taken.promise
+            trust.learn(taken.step, taken.lengths, at.look.slope, tried.look.slope, kept)
             if kept >= ENOUGH:
                 at = tried
         return Climbed(self._state(at.price, scale), self._state(at.price, scale).price, at.answer)
 
-    def _reach(self, price: FloatArray) -> FloatArray:
-        return _STRIDE * (self.line - price)
-
     def _state(self, price: FloatArray, scale: float) -> State:
-        return State(scale, price @ self.fairness.membership.T * scale)
+        by_cell = price if self.fairness.has_cells_as_columns else price @ self.fairness.membership.T
+        return State(scale, by_cell * scale)
 
     def _at(self, sweep: Sweep, price: FloatArray, scale: float) -> _At:
         answer = sweep(self._state(price, scale), curvature=True)
-        is_free = self._is_free
-        masses = answer.masses @ self.fairness.membership
-        wanted = np.divide(self.pull, self.line - price, out=masses.copy(), where=is_free)
-        conjugate = self.pull * (1.0 - np.log(np.where(is_free, wanted, 1.0)))
-        return _At(price, answer, -answer.log_partition / scale + float(conjugate.sum()), wanted, masses - wanted)
+        masses = self.fairness.by_column(answer.masses)
+        return _At(price, answer, held_look(masses, price, self.line, self.pull, scale, answer.log_partition))
 
-    def _newton(self, at: _At, scale: float, trusted: FloatArray) -> FloatArray:
+    def _step(self, at: _At, scale: float, trusted: FloatArray) -> Step:
         """What clusters want grows by wanted²/pull per price. Where cells are columns, each has a system of its own."""
-        assert at.answer.curvature is not None
-        bend = np.divide(at.wanted**2, self.pull, out=np.ones_like(self.pull), where=self._is_free)
-        membership = self.fairness.membership
         if self.fairness.has_cells_as_columns:
-            return damped_cell_steps(at.answer.curvature, scale, bend, at.slope, trusted)
-        through = np.ascontiguousarray(np.broadcast_to(membership, (len(bend), *membership.shape)))
+            return held_step(at.curvature, scale, at.price, self.line, self.pull, at.look, trusted, _STRIDE)
+        membership = self.fairness.membership
+        through = np.ascontiguousarray(np.broadcast_to(membership, (len(self.line), *membership.shape)))
+        bend = np.divide(at.look.wanted**2, self.pull, out=np.ones_like(self.pull), where=self._is_free)
         blocks = bend[:, :, None] * np.eye(bend.shape[1])
-        return damped_cone_step(at.answer.curvature, scale, through, blocks, at.slope, trusted)
+        step = damped_cone_step(at.curvature, scale, through, blocks, at.look.slope, trusted)
+        return measured(
+            np.where(self._is_free, np.minimum(step, _STRIDE * (self.line - at.price)), 0.0), scale, at.look.slope
+        )
 
 
-def held(fairness: FairnessTerm, fairness_weights: FloatArray, sizes: FloatArray, person: float) -> Held | None:
-    """Hold the sizes, of one person at least; None: the term is not log size less logarithms of masses."""
-    logarithms = fairness.logarithms(len(sizes))
-    if logarithms is None:
-        return None
-    weights = fairness_weights[:, None]
+def held(fairness: FairnessTerm, fairness_weights: FloatArray, sizes: FloatArray, person: float) -> Held:
+    """Hold the sizes, of one person at least; the term is log size less logarithms of masses."""
+    logarithms, weights = fairness.logarithms(len(sizes)), fairness_weights[:, None]
     line = weights * logarithms.size / np.maximum(sizes, person)[:, None]
     return Held(fairness, line, weights * logarithms.masses)

@@ -13,12 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
+from .._core import kernels
 from .._core.tiles import TILE
 from .._typing import AnyArray, IntArray
 
 _STRETCH = 8192  # rows: with 20 clusters their costs are 640 KB, meant for a core's second cache
 _ROWS_PER_CELL = 2048  # of a stretch, on average: fewer would leave many tiles half empty
-_PIECE = 1 << 16  # rows that are sorted at once for a sample: it needs no array of all rows
+_PIECE = 1 << 16  # rows that are sorted for a sample, or put back in order, at once: that needs no array of all rows
+_FEW_CELLS = 8  # that are looked for one by one in less time than sorting takes
 _MOST_STRETCHES = 1024  # bounds the room that the chunks' partial tables take
 
 
@@ -98,7 +100,9 @@ class Layout:
     def to_user_order(self, values: AnyArray) -> AnyArray:
         """Rows in visiting order → rows in the user's order."""
         result = np.empty_like(values)
-        result[self.order] = values
+        for first in range(0, len(values), _PIECE):
+            rows = self.order[first : first + _PIECE].astype(np.intp)  # NumPy takes twice as long to do so by itself
+            result[rows] = values[first : first + _PIECE]
         return result
 
 
@@ -122,28 +126,30 @@ def every_nth_of_each(codes: IntArray, steps: IntArray, before: IntArray | None 
     before = np.zeros(n_cells, dtype=np.int64) if before is None else np.asarray(before)
     found = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(codes), _PIECE):
-        piece = codes[start : start + _PIECE].astype(np.uint8 if n_cells <= 256 else np.int64)
-        by_cell, counts = np.argsort(piece, kind="stable"), np.bincount(piece, minlength=n_cells)
-        first, skipped = np.cumsum(counts) - counts, -before % steps
-        present = np.flatnonzero(counts > skipped)
-        taken = [by_cell[first[j] + skipped[j] : first[j] + counts[j] : steps[j]] for j in present]
+        members = _by_cell(codes[start : start + _PIECE], n_cells)
+        skipped, counts = -before % steps, np.array([len(own) for own in members])
+        taken = [members[j][skipped[j] :: steps[j]] for j in np.flatnonzero(counts > skipped)]
         found += [np.sort(np.concatenate(taken)) + start] if taken else []
         before = before + counts
     return np.concatenate(found)
+
+
+def _by_cell(codes: IntArray, n_cells: int) -> list[IntArray]:
+    """Rows of each cell. Few cells are soon looked for one by one; many are sorted."""
+    small = codes.astype(np.uint8 if n_cells <= 256 else np.int64)
+    if n_cells <= _FEW_CELLS:
+        return [np.flatnonzero(small == j) for j in range(n_cells)]
+    ends = np.cumsum(np.bincount(small, minlength=n_cells))
+    return np.split(np.argsort(small, kind="stable"), ends[:-1])
 
 
 def build_layout(codes: IntArray, n_cells: int) -> Layout:
     """Cut the rows into stretches, sort each by cell, and cut it into chunks of tiles."""
     n_rows = len(codes)
     stretch = max(_STRETCH, _ROWS_PER_CELL * n_cells, -(-n_rows // _MOST_STRETCHES))
-    small = codes.astype(np.uint8 if n_cells <= 256 else np.uint16 if n_cells <= 65536 else np.int64)
     order = np.empty(n_rows, dtype=np.int32)
-    counts = []  # points of each (stretch, cell)
-    for first in range(0, n_rows, stretch):
-        part = small[first : first + stretch]
-        order[first : first + stretch] = np.argsort(part, kind="stable") + first
-        counts.append(np.bincount(part, minlength=n_cells))
-    points = np.concatenate(counts)
+    counts = kernels.visiting_order(np.ascontiguousarray(codes, dtype=np.int32), n_cells, stretch, order)
+    points = counts.reshape(-1)
     present = np.flatnonzero(points)
     points = points[present]
     n_tiles = -(-points // TILE)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from .._algebra import laplacian
 from .._core import kernels
 from .._core.tiles import TILE
-from .._memory import give_back
+from .._memory import give_back, in_own_pages
 from .._typing import FloatArray, IntArray
 from .layout import Layout, build_layout
 from .question import Answer, Candidates, HardAnswer, State
@@ -60,7 +59,7 @@ class InMemorySweep:
         self.total = float(layout.n_samples if weights is None else weights.sum())
         self._excess: FloatArray | None = None
         self.base_cost = 0.0
-        self.labels: IntArray = np.zeros(layout.n_samples, dtype=np.int32)
+        self.labels: IntArray = in_own_pages(layout.n_samples, np.int32)
         self._has_handed_out = False
         self.n_sweeps = 0
         self._steps = curvature_steps(layout.cell_counts, n_clusters)
@@ -69,10 +68,14 @@ class InMemorySweep:
     def excess(self) -> FloatArray:
         """Room for the point costs, which is taken when it is first asked for."""
         if self._excess is None:
-            if self.n_samples * self.n_clusters >= _MANY_COSTS:
-                give_back()
+            self._make_room()
             self._excess = np.zeros((self.layout.n_tiles, self.n_clusters, TILE), dtype=np.float32)
         return self._excess
+
+    def _make_room(self) -> None:
+        """Many bytes are needed next: what the C library keeps of others goes back first."""
+        if self.n_samples * self.n_clusters >= _MANY_COSTS:
+            give_back()
 
     def forget(self) -> None:
         """Give the room back: a sample is fitted next, and then the costs are filled anew."""
@@ -143,7 +146,8 @@ class InMemorySweep:
         self.n_sweeps += 1
         if self._has_handed_out:
             self.labels = np.empty(0, dtype=np.int32)  # the old ones may be nobody's any more: first they go
-            self.labels, self._has_handed_out = np.empty(self.n_samples, dtype=np.int32), False
+            self._make_room()
+            self.labels, self._has_handed_out = in_own_pages(self.n_samples, np.int32), False
         masses, cost, gap = kernels.assign(
             self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads, split
         )
@@ -160,25 +164,11 @@ class InMemorySweep:
 
     def candidates(self, labels: IntArray, move_kinds: IntArray, count: int) -> Candidates:
         """Points whose moves cost least."""
-        parts: list[Any] = [None] * len(move_kinds)
-        known, own, tile, lane = None, *(np.empty(0, dtype=np.int64) for _ in range(3))
-        for i in np.lexsort((move_kinds[:, 1], move_kinds[:, 0])):  # the points of one cell and cluster at a time
-            cell, source, destination = move_kinds[i].tolist()
-            if (cell, source) != known:
-                known, own = (cell, source), self._members(labels, cell, source)
-                tile, lane = self.layout.places(own)
-            extra = self.excess[tile, destination, lane].astype(float) - self.excess[tile, source, lane]
-            first = np.argpartition(extra, count - 1)[:count] if len(extra) > count else np.arange(len(extra))
-            mass = np.ones(len(first)) if self.weights is None else self.weights[own[first]]
-            parts[i] = (np.full(len(first), i), own[first], extra[first], mass)
-        return Candidates(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-    def _members(self, labels: IntArray, cell: int, cluster: int) -> IntArray:
-        """Points of a cell that are in a cluster."""
-        start, end = self.layout.start, np.append(self.layout.start[1:], self.n_samples)
-        chunks = np.flatnonzero(self.layout.chunk_cell == cell)
-        spans = zip(start[self.layout.chunk[chunks]], end[self.layout.chunk[chunks + 1] - 1], strict=True)
-        return np.concatenate([np.flatnonzero(labels[a:b] == cluster) + a for a, b in spans])
+        kinds = np.ascontiguousarray(move_kinds, dtype=np.int64)
+        kind, position, extra = kernels.cheapest_moves(self.plan, self.excess, labels, kinds, count).T
+        position = position.astype(np.int64)
+        mass = np.ones(len(position)) if self.weights is None else self.weights[position]
+        return Candidates(kind.astype(np.int64), position, extra, mass)
 
     def gaps(self, price: FloatArray) -> FloatArray:
         """How much dearer each point's second choice is, times its weight."""
@@ -192,10 +182,9 @@ class InMemorySweep:
         return members, self.cost_rows(members)
 
     def move_points(self, labels: IntArray, moves: dict[int, int]) -> IntArray:
-        """The labels after the moves."""
-        moved = labels.copy()
-        moved[np.fromiter(moves, dtype=np.int64)] = np.fromiter(moves.values(), dtype=np.int32)
-        return moved
+        """The same array: as many labels again would take room where costs, and labels to beat, have most of it."""
+        labels[np.fromiter(moves, dtype=np.int64)] = np.fromiter(moves.values(), dtype=np.int32)
+        return labels
 
     def keep_in(self, anchors: IntArray | None, labels: IntArray, hard: HardAnswer) -> HardAnswer:
         """Bring anchors back."""

@@ -171,7 +171,7 @@ class DataSweep(Sweep, Protocol):
         ...
 
     def move_points(self, labels: Any, moves: dict[int, int]) -> Any:
-        """The labels after some points moved to other clusters."""
+        """Labels (where they are an array, IN/OUT) after some points moved to other clusters."""
         ...
 
     def keep_in(self, anchors: IntArray | None, labels: Any, hard: HardAnswer) -> HardAnswer:

@@ -16,7 +16,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .._people.columns import factorize, find_missing, listed, named_rows
+from .._people.columns import as_native, factorize, find_missing, listed, named_rows
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError, MissingExtraError
 from .coded import GAP, MOST_CATEGORIES, NEVER_SEEN, CodedRows, code_type
@@ -130,18 +130,18 @@ class Table:
 
 def is_table(X: Any) -> bool:
     """Whether this is a data frame."""
-    return isinstance(nw.from_native(X, pass_through=True), nw.DataFrame)
+    return isinstance(as_native(X), nw.DataFrame)
 
 
 def has_words(X: Any) -> bool:
     """Whether this is a data frame with a column that is not numbers by its type."""
-    frame = nw.from_native(X, pass_through=True)
+    frame = as_native(X)
     return isinstance(frame, nw.DataFrame) and any(map(_is_word, frame.iter_columns()))
 
 
 def read_table(X: Any) -> Table:
     """Columns of a data frame or 2-D array."""
-    frame = nw.from_native(X, pass_through=True)
+    frame = as_native(X)
     if isinstance(frame, nw.DataFrame):
         if not frame.columns or not len(frame):
             raise InvalidInputError(f"X has shape {frame.shape}. Pass at least one row and one column.")

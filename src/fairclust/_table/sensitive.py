@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
-from .._people.columns import listed
+from .._people.columns import as_native, listed
 from ..errors import InvalidInputError
 
 
@@ -31,7 +31,7 @@ def apart(X: Any, sensitive_features: Any, remembered: tuple[str, ...] = ()) -> 
     remembered : tuple of str
         Columns that a fit took out of its X: they are left out of a new X too, where it has them.
     """
-    frame = nw.from_native(X, pass_through=True)
+    frame = as_native(X)
     if not isinstance(frame, nw.DataFrame):
         if isinstance(sensitive_features, str):
             raise InvalidInputError(
@@ -66,7 +66,7 @@ def _are_names(sensitive_features: Any, frame: nw.DataFrame[Any]) -> bool:
 
 def _check_index(frame: nw.DataFrame[Any], values: Any, argument: str) -> None:
     """Refuse a pandas series whose index is not X's: rows would be put beside the wrong people."""
-    beside = nw.from_native(values, allow_series=True, pass_through=True)
+    beside = as_native(values)
     if not isinstance(beside, nw.DataFrame | nw.Series):
         return
     if not (frame.implementation.is_pandas_like() and beside.implementation.is_pandas_like()):

@@ -113,15 +113,15 @@ class Arguments(BaseEstimator):  # type: ignore[misc]
                 FairclustWarning,
                 stacklevel=4,
             )
-        elif counts is None:
-            counts = np.ones(n_samples) if weights is None else (weights > 0).astype(float)
+        elif counts is None and weights is not None:
+            counts = (weights > 0).astype(float)
         self._tell_small_groups(population, counts)
         return population
 
     def _tell_small_groups(self, population: Population, counts: FloatArray | None) -> None:
-        """Warn of groups that cannot be in every cluster, where the goal wants them there."""
+        """Warn of groups that cannot be in every cluster, where the goal wants them there; no counts: one per row."""
         is_goal = self.fairness_weight == "auto" and self.max_cost_increase is None
-        if counts is None or not is_goal or population.attributes.is_trivial:
+        if not is_goal or population.attributes.is_trivial:
             return
         is_exact = self.min_balance is None and self.bounds is None and self.max_fairness_error == 0
         if is_exact or (self.bounds is not None and self.round_bounds):

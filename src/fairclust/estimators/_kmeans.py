@@ -70,7 +70,7 @@ class FairKMeans(TableClusterer):
     Notes
     -----
     Time per outer iteration is O(n_samples · n_clusters · n_features), with two or three passes over the point costs.
-    Memory beyond the input is about 1.3 · n_samples · n_clusters · 4 bytes. The result is the same for any number of
+    Memory beyond the input is about 1.2 · n_samples · n_clusters · 4 bytes. The result is the same for any number of
     threads. One group only, or ``sensitive_features=None``, is plain K-means.
 
     Examples

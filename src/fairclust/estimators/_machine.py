@@ -22,7 +22,7 @@ _said_slow = False
 @cache
 def _blas() -> ThreadpoolController:
     """The BLAS libraries of this process: found once, as looking takes as long as a small fit."""
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
@@ -34,7 +34,8 @@ def one_blas_thread() -> Iterator[None]:
     """
     global _n_fits
     with _lock:
-        if not _n_fits:
+        # What has one thread already is left alone: limits take as long to set as a check of all rows.
+        if not _n_fits and any(library.get_num_threads() != 1 for library in _blas().lib_controllers):
             _limited.enter_context(_blas().limit(limits=1, user_api="blas"))
         _n_fits += 1
     try:

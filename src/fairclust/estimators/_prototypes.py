@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .._fairness.sizes import SizeFairness
 from .._fairness.term import representation
 from .._fit.coarse import sampling_step
 from .._fit.problem import PointsProblem, Problem
+from .._fit.relocate import few_step
 from .._fit.restarts import n_candidates
 from .._fit.settings import Settings
 from .._objectives import Objective
@@ -95,9 +97,21 @@ class PrototypeClusterer(FairClusterer):
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Any, FloatArray | None]:
         """Rows of a fit, and their weights."""
-        rows = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
-        checks.check_magnitude(rows, getattr(self, "feature_names_in_", None))
-        return rows, self._sample_weights(sample_weight, rows)
+        ends = checks.ends_if_plain(X)
+        if ends is None:
+            X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        else:  # scikit-learn has nothing left to check
+            self._remember_features(X.shape[1])
+        checks.check_magnitude(X, getattr(self, "feature_names_in_", None), ends)
+        return X, self._sample_weights(sample_weight, X)
+
+    def _remember_features(self, n_features: int, names: Sequence[str] | None = None) -> None:
+        """Keep what predict() compares its X with, as scikit-learn does."""
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_  # of an earlier fit
 
     def _sample_weights(self, sample_weight: Any, rows: Any) -> FloatArray | None:
         if sample_weight is None:
@@ -146,14 +160,11 @@ class PrototypeClusterer(FairClusterer):
         population = self._population(data.profiles, len(data.cells), data.profile_masses, data.profile_counts)
         data = data.with_cells(population.cells)
         sweep = StreamedSweep(data, n_clusters, blocks.labels_to)
-        n_drawn, first_step = self._n_candidates(data.n_samples, n_starts), sampling_step(sweep, solver, settings)
-        starts = streamed_starts(sweep, self.init, n_drawn, check_random_state(self.random_state), first_step)
+        n_drawn, step = self._n_candidates(data.n_samples, n_starts), sampling_step(sweep, solver, settings)
+        steps = [few_step(data.n_samples), step][: 1 if step == 1 else 2]
+        starts = streamed_starts(sweep, self.init, n_drawn, check_random_state(self.random_state), steps)
         warn_if_slow()
-        self.n_features_in_ = data.n_features
-        if blocks.feature_names is not None:
-            self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._remember_features(data.n_features, blocks.feature_names)
         return self._assembled(self._streamed_objective(data), sweep, population, solver, settings), population, starts
 
     def _store_parameters(self, parameters: FloatArray) -> None:

@@ -132,9 +132,7 @@ class TableClusterer(PredictingClusterer):
 
     def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
         super()._store(problem, attributes, fit)
-        result, self._means = fit.result, fit.result.parameters
-        if problem.sweep.can_move_points:  # the labels' own means: polishing may have left the centres behind
-            self._means = problem.objective.parameters(problem.sweep, result.labels, result.masses.sum(axis=1))
+        self._means = problem.own_parameters(fit.result) if problem.sweep.can_move_points else fit.result.parameters
 
     def _distances(self, rows: Any) -> FloatArray:
         """Distances of rows, read already, to the centres."""

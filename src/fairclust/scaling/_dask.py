@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from .._table.coded import packed
 from .._table.features import read_table
 from .._typing import FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
+from ._shortcut import ask_workers, this_worker
 from .blocks import ArrayBlock, Block, Blocks, HeldRows, ParquetBlocks, Reading
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, TreeSum, Work
@@ -30,6 +32,7 @@ from .work import BlockCells, KeptCosts, encode, stacked
 
 _BUNDLES_PER_THREAD = 2  # where a worker has several threads, so that none waits long for another
 _BUNDLE_SHARE = 0.25  # of a worker's memory that bundles under way on its threads may take: others may be on disk
+_BRIEF = 0.5  # seconds: of passes as short, a task takes 2 % and more; longer ones are seen by adaptive clusters
 _SMALL = 1 << 20  # bytes: partitions of this size on average are moved to their neighbours, which is soon done
 
 
@@ -112,11 +115,7 @@ class PreparedBlock(HeldRows):
 
 def _has_room(n_bytes: int) -> bool:
     """Whether this worker can hold so much more and stay well below the memory at which Dask begins to spill."""
-    distributed = sys.modules.get("distributed")
-    try:
-        worker = None if distributed is None else distributed.get_worker()
-    except ValueError:  # not on a worker
-        worker = None
+    worker = this_worker()
     if worker is None or not worker.memory_manager.memory_limit:
         return n_bytes <= SHARE * free_memory()
     return bool(worker.monitor.get_process_memory() + n_bytes <= SHARE * worker.memory_manager.memory_limit)
@@ -214,15 +213,20 @@ class DaskRunner:
         self._client = _active_client()
         self._n_parts = len(parts)
         self._tables: Sequence[BlockCells] | None = None
+        self._seconds = np.inf  # that the last pass took
+        self._bound: list[Any] = []  # tasks that only some workers may run, until they are done
+        self._is_near = False  # whether all workers are on this machine, so that they can be reached from here
         with _LossTold(self._client):
             if self._client is None:
                 held = list(_require_dask().persist(*parts))
                 self._groups = [[i] for i in range(self._n_parts)]
                 self._bundles = self._kept(_bundled, [[part] for part in held], self._groups)
             else:
-                bundles = _bundles(self._client, parts)
+                futures, bundles = _bundles(self._client, parts)
                 self._groups = [numbers for _, numbers in bundles]
                 self._bundles = [bundle for bundle, _ in bundles]
+                self._bound = [*futures, *self._bundles]
+                self._is_near = all(map(_is_near, _workers(self._client, self._n_parts)[0]))
 
     def run(
         self, work: Work[Job, Result], job: Job, *, jobs: Sequence[Job] | None = None,
@@ -232,7 +236,7 @@ class DaskRunner:
         each = [_packed([job if jobs is None else jobs[i] for i in group]) for group in self._groups]
         with _LossTold(self._client):
             self._place(tables)
-            found = self._gathered(_answers, self._bundles, each, work=work)
+            found = self._timed(partial(self._gathered, _answers, self._bundles, each, work=work))
         answers = [
             (i, one) for group, own in zip(self._groups, found, strict=True) for i, one in zip(group, own, strict=True)
         ]
@@ -243,29 +247,61 @@ class DaskRunner:
         found = TreeSum(self._n_parts)
         with _LossTold(self._client):
             self._place(tables)
-            for nodes in self._gathered(_added, self._bundles, work=work, job=_packed(job), n_blocks=self._n_parts):
+            for nodes in self._timed(partial(self._sums, work=work, job=_packed(job), n_blocks=self._n_parts)):
                 found.merge(nodes)
         return found.value
+
+    def _sums(self, **options: Any) -> Sequence[Any]:
+        """What bundles add up to, told by whoever holds them now; by tasks where passes are long, or nobody told."""
+        if self._client is None or self._seconds > _BRIEF:
+            return self._gathered(_added, self._bundles, **options)
+        keys = [bundle.key for bundle in self._bundles]
+        told = ask_workers(self._client, keys, partial(_added, **options))
+        rest = [i for i, one in enumerate(told) if one is None]
+        if rest:
+            missed = self._gathered(_added, [self._bundles[i] for i in rest], **options)
+            told = [*told]
+            for i, one in zip(rest, missed, strict=True):
+                told[i] = one
+        return told
+
+    def _timed(self, one_pass: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        began = time.perf_counter()
+        found = one_pass()
+        self._seconds = time.perf_counter() - began
+        return found
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """They stay with the partitions."""
 
     def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[BlockCells], sizes: Sequence[int]) -> Any:
         """A Dask array, its parts kept where the partitions are."""
-        dask = _require_dask()
+        delayed = _require_dask().delayed
         array = __import__("dask.array", fromlist=["_"])
-        task, sent = dask.delayed(_answer, pure=False), _packed(job)
         with _LossTold(self._client):
             self._place(tables)
-            at = {i: (b, place) for b, group in enumerate(self._groups) for place, i in enumerate(group)}
-            parts = [
-                array.from_delayed(task(self._bundles[at[i][0]], at[i][1], work, sent), shape=(size,), dtype=np.int32)
-                for i, size in enumerate(sizes)
-            ]
-            labels = array.concatenate(parts).persist()
+            jobs = [_packed([job] * len(group)) for group in self._groups]
+            # A task per bundle: of several, some would be tried elsewhere, and take the bundle with them.
+            found = [delayed(one) for one in self._kept(partial(_answers, work=work), self._bundles, jobs)]
+            parts = {
+                i: array.from_delayed(own[place], shape=(sizes[i],), dtype=np.int32)
+                for own, group in zip(found, self._groups, strict=True)
+                for place, i in enumerate(group)
+            }
+            labels = array.concatenate([parts[i] for i in range(self._n_parts)]).persist()
             if self._client is not None:
                 sys.modules["distributed"].wait(labels)
         return labels
+
+    def _release(self) -> None:
+        """Once partitions are where they should be, whoever comes may make them again; meanwhile the first pass runs.
+
+        Where all workers are gone the scheduler would wait for one of the old names, for tasks that others may run too.
+        """
+        if self._bound:
+            sys.modules["distributed"].wait(self._bound)
+            self._client.run_on_scheduler(_unrestricted, keys=[future.key for future in self._bound])
+            self._bound = []
 
     def _place(self, tables: Sequence[BlockCells] | None) -> None:
         """Tell the partitions their place among the others, once: they keep it."""
@@ -284,13 +320,15 @@ class DaskRunner:
     def _gathered(self, function: Any, *arguments: Sequence[Any], **options: Any) -> Sequence[Any]:
         """What the function makes of each argument, here."""
         if self._client is not None:
-            return list(self._client.gather(self._client.map(function, *arguments, **options, pure=False)))
+            futures = self._client.map(function, *arguments, **options, pure=False)
+            self._release()
+            return list(self._client.gather(futures, direct=self._is_near or None))
         dask = _require_dask()
         return list(dask.compute(*map(dask.delayed(partial(function, **options), pure=False), *arguments)))
 
 
-def _bundles(client: Any, parts: Sequence[Any]) -> list[tuple[Any, list[int]]]:
-    """Prepare the partitions, those of a worker in bundles that fit into a part of its memory; and their numbers.
+def _bundles(client: Any, parts: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, list[int]]]]:
+    """Prepare the partitions; and bundles of a worker's, that fit into a part of its memory, with their numbers.
 
     Neighbours go to the same worker, where that costs little: then their answers can be added there. Partitions that
     are loaded now, and small ones; large ones that are in memory stay where they are, but for what is beyond a worker's
@@ -318,17 +356,7 @@ def _bundles(client: Any, parts: Sequence[Any]) -> list[tuple[Any, list[int]]]:
         for group in _cut(own, [sizes.get(futures[i].key, 0) for i in own], -(-len(own) // n_tasks), most):
             bundle = client.submit(_bundled, [futures[i] for i in group], group, pure=False, **_on(name))
             bundles.append((bundle, group))
-    _release(client, [*futures, *(bundle for bundle, _ in bundles)])
-    return bundles
-
-
-def _release(client: Any, futures: Sequence[Any]) -> None:
-    """Once they are where they should be, whoever comes may make them again.
-
-    Where all workers are gone the scheduler would wait for one of the old names, also for tasks that others may run.
-    """
-    sys.modules["distributed"].wait(futures)
-    client.run_on_scheduler(_unrestricted, keys=[future.key for future in futures])
+    return futures, bundles
 
 
 def _unrestricted(dask_scheduler: Any, keys: Sequence[Any]) -> None:
@@ -359,6 +387,11 @@ def _near_holders(holders: Sequence[Sequence[str]], shares: Mapping[str, Sequenc
         found.setdefault(name, []).append(i)
         room[name] = room.get(name, 0) - 1
     return {name: sorted(own) for name, own in found.items() if own}
+
+
+def _is_near(address: str) -> bool:
+    """Whether a worker is surely on this machine."""
+    return address.startswith(("inproc://", "tcp://127.0.0.1:"))
 
 
 def _on(worker: str) -> dict[str, Any]:
@@ -418,11 +451,6 @@ def _bundled(blocks: Sequence[Any], numbers: Sequence[int]) -> _Bundle:
 
 def _placed(bundle: _Bundle, tables: bytes) -> _Bundle:
     return replace(bundle, tables=pickle.loads(tables))
-
-
-def _answer(bundle: _Bundle, place: int, work: Work[Job, Result], job: bytes) -> Result:
-    """What one partition of a bundle answers."""
-    return work(bundle.blocks[place], bundle.tables[place], pickle.loads(job))
 
 
 def _answers(bundle: _Bundle, jobs: bytes, *, work: Work[Job, Result]) -> list[Result]:

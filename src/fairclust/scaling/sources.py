@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,9 @@ def open_blocks(
 
 
 def streamed_starts(
-    sweep: StreamedSweep, init: Init, n_starts: int, random_state: np.random.RandomState, first_step: int
+    sweep: StreamedSweep, init: Init, n_starts: int, random_state: np.random.RandomState, steps: Sequence[int]
 ) -> list[FloatArray]:
-    """Starting centres, from rows that one pass collects; the sample that the fit will ask for comes with them.
+    """Starting centres, from rows that one pass collects; the samples that the fit will ask for come with them.
 
     Parameters
     ----------
@@ -83,13 +84,13 @@ def streamed_starts(
         As for the estimators.
     n_starts : int
         Number of starts wanted.
-    first_step : int
-        The fit will ask for a sample of one row in so many first. Below 2: for none.
+    steps : sequence of int
+        The fit will ask for samples of one row in so many.
     """
     data, n_clusters = sweep.data, sweep.n_clusters
     rows = sampled_rows(data.n_samples, n_clusters, random_state)
-    sample = data.sample(coarsened(first_step, data.n_samples) if first_step >= 2 else 0, n_clusters, rows)
-    few, weights = sample.rows, sample.row_weights
+    drawn = data.collect([coarsened(step, data.n_samples) for step in steps], n_clusters, rows)
+    few, weights = drawn.X, drawn.weights
     if weights is not None:
         few, weights = few[weights > 0], weights[weights > 0]
     if data.learned is not None:

@@ -29,11 +29,11 @@ from .labels import write_labels
 from .runners import Runner
 from .work import (
     BlockCells,
-    Collected,
     Costs,
     Description,
     HardJob,
     MovesJob,
+    Picked,
     SoftJob,
     Wanted,
     collect,
@@ -169,17 +169,20 @@ class BlockData:
             self.learned,
         )  # fmt: skip
 
-    def sample(self, step: int, n_clusters: int, rows: IntArray | None = None) -> Sample:
-        """One row in ``step`` of each cell (0: none), and some rows by number; one pass, kept for the next call."""
-        known = self._samples.get(step)
-        if known is not None and rows is None:
-            return known
+    def sample(self, step: int, n_clusters: int) -> Sample:
+        """One row in ``step`` of each cell; one pass, unless it was collected before."""
+        if step not in self._samples:
+            self.collect([step], n_clusters)
+        return self._samples[step]
+
+    def collect(self, steps: Sequence[int], n_clusters: int, rows: IntArray | None = None) -> Sample:
+        """Collect samples of one row in so many of each cell, which are kept, and some rows by number; one pass."""
         wanted = np.empty(0, dtype=np.int64) if rows is None else rows
         first = np.cumsum([0, *(part.n_rows for part in self.parts)])
-        steps = sampling_steps(self.cell_counts.sum(axis=0), n_clusters, step) if step else None
+        by_cell = [sampling_steps(self.cell_counts.sum(axis=0), n_clusters, step) for step in steps]
         jobs = [
             Wanted(
-                steps,
+                by_cell,
                 self.earlier_counts[i],
                 wanted[(wanted >= first[i]) & (wanted < first[i + 1])] - first[i],
                 self.n_features,
@@ -187,38 +190,32 @@ class BlockData:
             )
             for i in range(len(self.parts))
         ]
-        found = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
-        sample = Sample.of(found, first)
-        if steps is None:
-            return sample
-        weights = sampled_weights(steps, step, sample.codes, sample.weights, self.cell_masses, self.n_samples)
-        self._samples[step] = replace(sample, weights=weights)
-        return self._samples[step]
+        parts = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
+        *samples, by_number = (Sample.of(own, first) for own in zip(*parts, strict=True))
+        for step, own_steps, sample in zip(steps, by_cell, samples, strict=True):
+            weights = sampled_weights(own_steps, step, sample.codes, sample.weights, self.cell_masses, self.n_samples)
+            self._samples[step] = replace(sample, weights=weights)
+        return by_number
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows in memory: a stratified sample, and rows that were asked for by number."""
+    """Some rows in memory, in the data's order, and their numbers."""
 
     X: FloatArray
     codes: IntArray
     weights: FloatArray | None
     positions: IntArray
-    rows: FloatArray
-    row_weights: FloatArray | None
 
     @classmethod
-    def of(cls, parts: Sequence[Collected], first: IntArray) -> Sample:
+    def of(cls, parts: Sequence[Picked], first: IntArray) -> Sample:
         """Put the blocks' rows together."""
         weights = [part.weights for part in parts if part.weights is not None]
-        row_weights = [part.row_weights for part in parts if part.row_weights is not None]
         return cls(
             np.concatenate([part.X for part in parts]),
             np.concatenate([part.codes for part in parts]),
             np.concatenate(weights) if weights else None,
             np.concatenate([part.positions + first[i] for i, part in enumerate(parts)]),
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate(row_weights) if row_weights else None,
         )
 
 
@@ -379,13 +376,8 @@ class StreamedSweep:
 
     def candidates(self, labels: RuledLabels, move_kinds: IntArray, count: int) -> Candidates:
         """Rows whose moves cost least; a pass."""
-        parts = self.ask(moves_of, MovesJob(labels.job, move_kinds, count))
-        found = np.concatenate([np.concatenate(part) for part in parts])
-        order = np.lexsort((found[:, 1], found[:, 2], found[:, 0]))
-        found = found[order]
-        rank = np.arange(len(found)) - np.searchsorted(found[:, 0], found[:, 0])
-        found = found[rank < count]
-        return Candidates(found[:, 0].astype(np.int64), found[:, 1].astype(np.int64), found[:, 2], found[:, 3])
+        found = self.ask_total(moves_of, MovesJob(labels.job, move_kinds, count))
+        return Candidates(found.kinds, found.rows, found.extra, found.mass)
 
     def move_points(self, labels: RuledLabels, moves: dict[int, int]) -> RuledLabels:
         """The same rule, but for some rows; a pass."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -32,7 +32,7 @@ from ..errors import InvalidInputError
 from .blocks import Block
 
 _scratch = threading.local()
-_FEW_ROWS = 1 << 11  # in double precision at a time
+_LARGEST_SLAB = 1 << 22  # costs: 16 MB
 _MOST_PROFILES = 100_000  # a block sends a row of each back; more is no column of groups
 
 
@@ -58,21 +58,32 @@ def encode(values: Columns | None, n_rows: int) -> tuple[Columns | None, IntArra
     """The different profiles in one block, and which one each has, in as few bytes as possible."""
     if values is None or not n_rows:
         return None, np.zeros(n_rows, dtype=np.uint8)
-    codes, columns, key = [], [], np.zeros(n_rows, dtype=np.int64)
+    columns, key = [], np.zeros(n_rows, dtype=np.int64)
     for column in values.columns:
         names, own = _names_and_codes(column)
         key = key * len(names) + own
-        codes.append(own)
         columns.append(names)
-    _, first, profiles = np.unique(key, return_index=True, return_inverse=True)
-    if len(first) > _MOST_PROFILES:
+    sizes = [len(names) for names in columns]
+    keys, profiles = _distinct(key, math.prod(sizes))
+    if len(keys) > _MOST_PROFILES:
         raise InvalidInputError(
             f"sensitive_features has more than {_MOST_PROFILES} different values, or combinations of them, in one "
             "block. Make a column of a few groups first."
         )
-    found = tuple(names[own[first]] for names, own in zip(columns, codes, strict=True))
-    small = np.uint8 if len(first) <= 256 else np.uint16 if len(first) <= 65536 else np.int32
-    return replace(values, columns=found), profiles.reshape(-1).astype(small)
+    found = tuple(names[own] for names, own in zip(columns, np.unravel_index(keys, sizes), strict=True))
+    small = np.uint8 if len(keys) <= 256 else np.uint16 if len(keys) <= 65536 else np.int32
+    return replace(values, columns=found), profiles.astype(small)
+
+
+def _distinct(key: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
+    """The different keys below ``n_keys``, sorted, and the place of each row's: by counting, where they can be few."""
+    if n_keys > len(key):
+        keys, place = np.unique(key, return_inverse=True)
+        return keys, place.reshape(-1)
+    keys = np.flatnonzero(np.bincount(key, minlength=n_keys))
+    place = np.zeros(n_keys, dtype=np.int32)
+    place[keys] = np.arange(len(keys))
+    return keys, place[key]
 
 
 def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
@@ -106,13 +117,16 @@ def describe(block: Block, table: IntArray | None, job: bool) -> Description:
             raise InvalidInputError(f"X has {n_features} features in some rows and {X.shape[1]} in others.")
         n_features = X.shape[1]
         dtype = dtype if X.dtype == np.float32 else np.dtype(np.float64)
-        worst = None if job or bad is not None else _first_not_finite(X)
+        w = panel.weights
+        if w is not None and ((w < 0).any() or not np.isfinite(w).all()):
+            raise InvalidInputError("sample_weight has negative or missing values. Give weights of at least 0.")
+        own = _moments(X, w)
+        # What is not finite shows in the mean, unless it weighs nothing.
+        is_clean = job or bad is not None or (w is None and np.isfinite(own[0]).all())
+        worst = None if is_clean else _first_not_finite(X)
         bad = bad if worst is None else n_rows + worst
         n_rows += len(X)
-        w = np.ones(len(X)) if panel.weights is None else panel.weights
-        if (w < 0).any() or not np.isfinite(w).all():
-            raise InvalidInputError("sample_weight has negative or missing values. Give weights of at least 0.")
-        mean, spread, total = merge_moments((mean, spread, total), _moments(X, w))
+        mean, spread, total = merge_moments((mean, spread, total), own)
         if block.codes is None:
             found.append(encode(panel.values, len(X)))
         if panel.weights is not None:
@@ -151,21 +165,13 @@ def stacked(tables: list[Columns]) -> Columns | None:
     return replace(tables[0], columns=tuple(np.concatenate(column) for column in columns))
 
 
-def _moments(X: AnyArray, w: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Mean, weighted squares about it, and weight; a few rows at a time: their copies stay in a core's cache."""
-    found = (np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0.0)
-    for first in range(0, len(X), _FEW_ROWS):
-        own = w[first : first + _FEW_ROWS]
-        total = float(own.sum())
-        if total <= 0:
-            continue
-        exact = np.array(X[first : first + _FEW_ROWS], dtype=np.float64, order="C")
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever asked looks at what came out
-            mean = own @ exact / total
-            exact -= mean
-            np.square(exact, out=exact)
-            found = merge_moments(found, (mean, own @ exact, total))
-    return found
+def _moments(X: AnyArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, float]:
+    """Mean, weighted squares about it, and weight. Of values beyond what doubles can square, NaN or infinities."""
+    total = float(len(X) if weights is None else weights.sum())
+    rows = np.require(X, np.float32 if X.dtype == np.float32 else np.float64, ["C", "A"])
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever asked looks at what came out
+        mean, squares = kernels.feature_moments(rows, weights, 1)
+    return mean, squares, total
 
 
 def _first_not_finite(X: AnyArray) -> int | None:
@@ -194,9 +200,9 @@ def merge_moments(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Rows to collect from a block: every so-manieth of each cell, and some by number (within the block)."""
+    """Rows to collect from a block: for each sample every so-manieth of each cell, and some by number within it."""
 
-    steps: IntArray | None  # by cell; None: none
+    steps: Sequence[IntArray]  # of each sample, by cell
     before: IntArray  # rows of each cell in earlier blocks
     rows: IntArray
     n_features: int
@@ -204,42 +210,35 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Collected:
-    """The rows asked for, in the block's order."""
+class Picked:
+    """Some rows of a block, in its order, and their numbers within it."""
 
     X: FloatArray
     codes: IntArray
     weights: FloatArray | None
-    positions: IntArray  # of the stratified rows, within the block
-    rows: FloatArray  # those asked for by number
-    row_weights: FloatArray | None
+    positions: IntArray
 
 
-def collect(block: Block, table: BlockCells, job: Wanted) -> Collected:
-    """Collect sample rows."""
+def collect(block: Block, table: BlockCells, job: Wanted) -> list[Picked]:
+    """Collect the rows of each sample, and those asked for by number, in one go through the block."""
     assert block.codes is not None
     codes = table.codes[block.codes]
-    positions = np.empty(0, dtype=np.int64)
-    if job.steps is not None:
-        positions = every_nth_of_each(codes, job.steps, job.before)
-    nothing = np.empty((0, job.n_features), dtype=job.dtype)
-    X: list[AnyArray] = [nothing]
-    rows: list[AnyArray] = [nothing]
-    weights: list[FloatArray] = []
-    row_weights: list[FloatArray] = []
+    wanted = [*(every_nth_of_each(codes, steps, job.before) for steps in job.steps), job.rows]
+    X = [np.empty((len(rows), job.n_features), dtype=job.dtype) for rows in wanted]
+    weights: list[list[FloatArray]] = [[] for _ in wanted]
     first = 0
     for panel in block.panels():
         last = first + len(panel.X)
-        for wanted, found, found_weights in ((positions, X, weights), (job.rows, rows, row_weights)):
-            here = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, last)] - first
-            found.append(panel.X[here].astype(job.dtype, copy=False))
+        for rows, found, found_weights in zip(wanted, X, weights, strict=True):
+            here = slice(*np.searchsorted(rows, (first, last)))
+            found[here] = panel.X[rows[here] - first]
             if panel.weights is not None:
-                found_weights.append(panel.weights[here])
+                found_weights.append(panel.weights[rows[here] - first])
         first = last
-    return Collected(
-        np.concatenate(X), codes[positions].astype(np.int32), np.concatenate(weights) if weights else None, positions,
-        np.concatenate(rows), np.concatenate(row_weights) if row_weights else None,
-    )  # fmt: skip
+    return [
+        Picked(found, codes[rows].astype(np.int32), np.concatenate(own) if own else None, rows)
+        for rows, found, own in zip(wanted, X, weights, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -295,6 +294,7 @@ class KeptCosts:
         self._has_room = has_room
         self._costs: Costs | None = None
         self._panels: list[tuple[FloatArray, float] | None] = []
+        self._slab, self._rest = 0, np.empty(0, dtype=np.float32)
 
     def of(self, costs: Costs) -> list[tuple[FloatArray, float] | None] | None:
         """Excess and base cost of every panel (None: there was no room); None: not these costs."""
@@ -307,7 +307,18 @@ class KeptCosts:
         known = self._panels[i] if i < len(self._panels) else None
         if known is not None and known[0].shape == shape:
             return known[0]
-        return np.empty(shape, dtype=np.float32) if self._has_room(4 * math.prod(shape)) else None
+        room = self._taken(math.prod(shape))
+        return None if room is None else room.reshape(shape)
+
+    def _taken(self, size: int) -> FloatArray | None:
+        """Some of a slab of room for several panels: NumPy has large ones in large pages, which are there at once."""
+        if size > len(self._rest):
+            slab = max(min(2 * self._slab, _LARGEST_SLAB), size)  # blocks of one panel take no more than that
+            if not self._has_room(4 * slab):
+                return None
+            self._slab, self._rest = slab, np.empty(slab, dtype=np.float32)
+        room, self._rest = self._rest[:size], self._rest[size:]
+        return room
 
     def keep(self, costs: Costs, panels: list[tuple[FloatArray, float] | None]) -> None:
         """Keep the costs of all panels."""
@@ -739,21 +750,43 @@ class MovesJob:
     count: int
 
 
-def moves_of(block: Block, table: BlockCells, job: MovesJob) -> list[FloatArray]:
-    """The rows whose moves cost least, by kind: rows (kind, row, extra cost, mass)."""
-    found = [np.empty((0, 4))]
+@dataclass(frozen=True)
+class CheapMoves:
+    """The rows whose moves cost least, at most ``count`` of each kind, kind by kind; those of several blocks add up."""
+
+    count: int
+    kinds: IntArray
+    rows: IntArray
+    extra: FloatArray
+    mass: FloatArray
+
+    def __add__(self, other: CheapMoves) -> CheapMoves:
+        kinds, rows, extra, mass = (
+            np.concatenate((getattr(self, name), getattr(other, name))) for name in ("kinds", "rows", "extra", "mass")
+        )
+        kept = _nearest(kinds, extra, rows, self.count)
+        return CheapMoves(self.count, kinds[kept], rows[kept], extra[kept], mass[kept])
+
+
+def moves_of(block: Block, table: BlockCells, job: MovesJob) -> CheapMoves:
+    """The rows of the block whose moves cost least."""
+    nobody = np.empty(0, dtype=np.int64)
+    answer = CheapMoves(job.count, nobody, nobody, np.empty(0), np.empty(0))
     for rows in _panels(block, table, job.labels.costs):
         labels, _ = rows.assign(job.labels)
         excess, cells = rows.excess(), rows.layout.cells
         members: dict[tuple[int, int], tuple[IntArray, ...]] = {}  # of a cell and a cluster, and where they are
+        found: list[tuple[IntArray, IntArray, FloatArray]] = [(nobody, nobody, np.empty(0))]
         for i, (cell, source, destination) in enumerate(job.move_kinds.tolist()):
             if (cell, source) not in members:
                 own = np.flatnonzero((labels == source) & (cells == cell))
                 members[cell, source] = own, *rows.layout.places(own)
             own, tile, lane = members[cell, source]
             extra = excess[tile, destination, lane].astype(float) - excess[tile, source, lane]
-            first = np.argsort(extra, kind="stable")[: job.count]
-            mass = np.ones(len(first)) if rows.weights is None else rows.weights[own[first]]
-            number = rows.layout.order[own[first]] + rows.first_row
-            found.append(np.column_stack((np.full(len(first), i), number, extra[first], mass)))
-    return found
+            most = np.partition(extra, job.count - 1)[job.count - 1] if len(extra) > job.count else np.inf
+            cheap = np.flatnonzero(extra <= most)  # all that cost the same: their numbers decide
+            found.append((np.full(len(cheap), i), own[cheap], extra[cheap]))
+        kinds, points, extra = (np.concatenate(column) for column in zip(*found, strict=True))
+        mass = np.ones(len(points)) if rows.weights is None else rows.weights[points]
+        answer += CheapMoves(job.count, kinds, rows.layout.order[points] + rows.first_row, extra, mass)
+    return answer

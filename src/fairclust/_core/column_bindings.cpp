@@ -1,0 +1,169 @@
+// Python's door to the loops along features, and to the order that points are visited in.
+
+#include "bindings.hpp"
+#include "columns.hpp"
+
+#include <numeric>
+#include <utility>
+
+namespace fairclust {
+
+static ColumnKernels choose_column_kernels() {
+#ifdef FAIRCLUST_X86
+    const std::string isa = kernel_set().name;
+    if (isa == "avx512") return column_kernels_avx512();
+    if (isa == "avx2") return column_kernels_avx2();
+#endif
+    return column_kernels_baseline();
+}
+
+static const ColumnKernels& column_kernels() {
+    static const ColumnKernels chosen = choose_column_kernels();
+    return chosen;
+}
+
+template <class T> static const ColumnLoops<T>& column_loops();
+template <> const ColumnLoops<float>& column_loops<float>() { return column_kernels().f32; }
+template <> const ColumnLoops<double>& column_loops<double>() { return column_kernels().f64; }
+
+// --- Moments ----------------------------------------------------------------------------------------------------------
+
+constexpr int64_t kMomentRows = 1024;  // whose moments are found about their own mean, and then put together: 200 kB of doubles
+
+// OUT the weighted mean of each feature, and the weighted sum of squares about it. One pass; far values lose nothing.
+template <class T> static nb::tuple feature_moments(In<T, 2> X, Weights weights, int n_threads) {
+    const int64_t N = X.shape(0), M = X.shape(1), n_chunks = (N + kMomentRows - 1) / kMomentRows;
+    require_threads(n_threads);
+    require_aligned("X", X);
+    if (weights) require_shape("weights", *weights, {N});
+    Parts parts(n_chunks, 2 * M + 1);  // means, squares, weight
+    const int n_workers = static_cast<int>(std::clamp<int64_t>(n_chunks, 1, n_threads));
+    Scratch<double> scratch(n_workers, moment_scratch(M));
+    run(n_chunks, n_workers, [&](int64_t c, int worker) {
+        const int64_t begin = c * kMomentRows, end = std::min(begin + kMomentRows, N);
+        const double* own = weights ? weights->data() + begin : nullptr;
+        column_loops<T>().moments(X.data() + begin * M, own, end - begin, M, scratch.of(worker), parts.of(c));
+    });
+    auto mean = new_table({size_t(M)}), squares = new_table({size_t(M)});
+    double total = 0;
+    for (int64_t c = 0; c < n_chunks; ++c) {
+        const double *part = parts.of(c), own = part[2 * M];
+        if (!(own > 0)) continue;
+        for (int64_t m = 0; m < M; ++m) {
+            const double apart = part[m] - mean.data()[m];
+            mean.data()[m] += apart * (own / (total + own));
+            squares.data()[m] += part[M + m] + apart * apart * (total * own / (total + own));
+        }
+        total += own;
+    }
+    return nb::make_tuple(mean, squares);
+}
+
+// --- Points by cell and by cluster ------------------------------------------------------------------------------------
+
+constexpr int64_t kRuns = 4;  // that are counted side by side: with few codes, one alone waits for itself at every point
+constexpr int64_t kFewCodes = 256;  // with more, two points of a code seldom follow each other, and the runs' tables cost more
+
+// OUT positions first ... first + n - 1 sorted by code, equal ones in their order, and counts (n_codes,).
+// next: room for kRuns * n_codes.
+static void sort_by_code(const int32_t* codes, int64_t n, int64_t n_codes, int64_t first, int64_t* counts, int64_t* next,
+                         int32_t* positions) {
+    const int64_t n_runs = n_codes <= kFewCodes ? kRuns : 1, length = n / n_runs;
+    const auto in_runs = [&](const auto& visit) {  // visit(point, its run's numbers)
+        if (n_runs == kRuns)
+            for (int64_t i = 0; i < length; ++i)
+                for (int64_t r = 0; r < kRuns; ++r) visit(r * length + i, next + r * n_codes);
+        for (int64_t i = n_runs == kRuns ? n_runs * length : 0; i < n; ++i) visit(i, next + (n_runs - 1) * n_codes);
+    };
+    std::fill(next, next + n_runs * n_codes, 0);
+    in_runs([&](int64_t i, int64_t* own) { ++own[codes[i]]; });
+    for (int64_t j = 0, before = 0; j < n_codes; ++j) {
+        const int64_t start = before;
+        for (int64_t r = 0; r < n_runs; ++r) before += std::exchange(next[r * n_codes + j], before);
+        counts[j] = before - start;
+    }
+    in_runs([&](int64_t i, int64_t* own) { positions[own[codes[i]]++] = static_cast<int32_t>(first + i); });
+}
+
+// The rows sorted by cell within each stretch of so many. OUT order (n_rows,). Returns counts (n_stretches, n_cells).
+static nb::ndarray<nb::numpy, int64_t> visiting_order(In<int32_t, 1> codes, int64_t n_cells, int64_t stretch,
+                                                      Out<int32_t, 1> order) {
+    const int64_t n = codes.shape(0);
+    require_aligned("codes", codes);
+    require_shape("order", order, {n});
+    require_apart("order", order, "codes", codes);
+    require(n <= kMostPoints, "codes", "has too many points");
+    require(n_cells >= 1 && n_cells <= INT32_MAX, "n_cells", "must be at least 1 and below 2^31");
+    require(stretch >= 1, "stretch", "must be at least 1");
+    require_indices("codes", codes.data(), n, n_cells, "cells");
+    const int64_t n_stretches = n / stretch + (n % stretch != 0);
+    auto* counts = new int64_t[table_size({size_t(n_stretches), size_t(n_cells)})];
+    nb::capsule owner(counts, [](void* p) noexcept { delete[] static_cast<int64_t*>(p); });
+    std::vector<int64_t> next(table_size({size_t(kRuns), size_t(n_cells)}));
+    for (int64_t s = 0; s < n_stretches; ++s) {
+        const int64_t first = s * stretch, length = std::min(stretch, n - first);
+        sort_by_code(codes.data() + first, length, n_cells, first, counts + s * n_cells, next.data(), order.data() + first);
+    }
+    return nb::ndarray<nb::numpy, int64_t>(counts, {size_t(n_stretches), size_t(n_cells)}, owner);
+}
+
+constexpr int kMostRounds = 1000;  // more than anyone needs, and few enough to end
+
+// Two centres for each cluster, of every so-manieth of its points, `most` at the most. See fairclust/_objectives/centers.py.
+// OUT gains (K,): what one centre costs more than the two, for all points; places (K, 2, M).
+template <class T>
+static nb::tuple halves(In<T, 2> X, In<int32_t, 1> order, In<int32_t, 1> labels, Weights weights, int64_t n_clusters,
+                        int64_t most, int power, int turns, int rounds, int n_threads) {
+    const int64_t n = order.shape(0), M = X.shape(1);
+    require_threads(n_threads);
+    require_aligned("X", X);
+    require_aligned("order", order);
+    require(M >= 1, "X", "needs at least one feature");
+    require_indices("order", order.data(), n, X.shape(0), "rows of X");
+    require_clusters(n_clusters);
+    require_labels("labels", labels, n, n_clusters);
+    if (weights) require_shape("weights", *weights, {n});
+    require(n <= kMostPoints, "order", "has too many points");
+    require(1 <= most && most <= kMostPoints, "most", "must be at least 1 and below 2^31");
+    require(power == 1 || power == 2, "power", "must be 1 or 2");
+    require(0 <= turns && turns <= kMostRounds, "turns", "must be from 0 to 1000");
+    require(1 <= rounds && rounds <= kMostRounds, "rounds", "must be from 1 to 1000");
+    auto gains = new_table({size_t(n_clusters)}), places = new_table({size_t(n_clusters), 2, size_t(M)});
+    std::vector<int64_t> counts(n_clusters), starts(table_size({size_t(kRuns), size_t(n_clusters)}));
+    std::vector<int32_t> by_cluster(n);
+    sort_by_code(labels.data(), n, n_clusters, 0, counts.data(), starts.data(), by_cluster.data());
+    std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), int64_t(0));
+    const int64_t largest = std::min(most, n);
+    const int n_workers = static_cast<int>(std::min<int64_t>(n_threads, n_clusters));
+    Scratch<double> scratch(n_workers, largest + heap_scratch(largest, M));
+    Scratch<int32_t> rows(n_workers, largest);
+    run(n_clusters, n_workers, [&](int64_t k, int worker) {
+        const int32_t* members = by_cluster.data() + starts[k];
+        const int64_t step = std::max<int64_t>(1, (counts[k] + most - 1) / most);
+        double* mass = scratch.of(worker);
+        int64_t taken = 0;
+        for (int64_t i = 0; i < counts[k]; i += step, ++taken) {
+            rows.of(worker)[taken] = order.data()[members[i]];
+            mass[taken] = weights ? weights->data()[members[i]] : 1.0;
+        }
+        const HeapArgs<T> args{X.data(), rows.of(worker), mass, taken, M, power, turns, rounds};
+        const double gain = column_loops<T>().two_means(args, mass + largest, places.data() + k * 2 * M);
+        gains.data()[k] = gain * double(counts[k]) / double(std::max<int64_t>(taken, 1));
+    });
+    return nb::make_tuple(gains, places);
+}
+
+template <class T> static void define(nb::module_& m) {
+    m.def("feature_moments", &feature_moments<T>, "X"_a.noconvert(), "weights"_a.none().noconvert(), "n_threads"_a);
+    m.def("halves", &halves<T>, "X"_a.noconvert(), "order"_a.noconvert(), "labels"_a.noconvert(),
+          "weights"_a.none().noconvert(), "n_clusters"_a, "most"_a, "power"_a, "turns"_a, "rounds"_a, "n_threads"_a);
+}
+
+void define_columns(nb::module_& m) {
+    define<float>(m);
+    define<double>(m);
+    m.def("visiting_order", &visiting_order, "codes"_a.noconvert(), "n_cells"_a, "stretch"_a,
+          "order"_a.noconvert());
+}
+
+}  // namespace fairclust
