@@ -149,6 +149,27 @@ def hard_count(costs, codes, n_groups, price, weights=None):
     return HardCount(labels, masses, cost, gap)
 
 
+def split_count(costs, codes, n_groups, price, scale, weights=None):
+    """The same, where points within 16 temperatures of their second choice are split by their soft assignments.
+
+    The r-th person of a group takes the first cluster at which these, cumulated, pass the fraction of r golden ratios.
+    """
+    plain = hard_count(costs, codes, n_groups, price, weights)
+    labels, seen = plain.labels.copy(), np.zeros(n_groups, dtype=int)
+    for p, group in enumerate(codes):
+        beyond = costs[p] + price[:, group]
+        beyond = (beyond - beyond.min()) * scale
+        if len(beyond) > 1 and np.sort(beyond)[1] < 16:
+            soft = np.where(beyond < 16, np.exp(-beyond), 0.0)
+            fraction = seen[group] * 0.6180339887498949 % 1.0
+            labels[p] = np.flatnonzero(soft.cumsum() > fraction * soft.sum())[0]
+        seen[group] += 1
+    weights = np.ones(len(labels)) if weights is None else weights
+    masses = np.zeros(plain.masses.shape)
+    np.add.at(masses, (labels, codes), weights)
+    return HardCount(labels, masses, float(weights @ costs[np.arange(len(labels)), labels]), plain.gap)
+
+
 # --- fairness ---------------------------------------------------------------------------------------------------------
 
 

@@ -83,6 +83,24 @@ def test_assign_equals_oracle(each_kernel, q):
     assert hard.gap == pytest.approx(count.gap, rel=1e-5)
 
 
+SPLIT = [
+    *QUESTIONS,
+    pytest.param(question(n_samples=3000, n_clusters=200), id="200 clusters"),
+    pytest.param(question(n_samples=700, n_clusters=300, n_groups=2), id="300 clusters"),
+]
+
+
+@pytest.mark.parametrize("q", SPLIT)
+@pytest.mark.parametrize("scale", [0.02, 1.0, 50.0])
+def test_points_that_are_split_go_where_the_oracle_sends_them(each_kernel, q, scale):
+    sweep = sweep_of(q)
+    hard = sweep.assign(q.scaled_price, split=scale)
+    count = oracles.split_count(q.costs, q.codes, q.n_groups, q.scaled_price, scale, q.weights)
+    assert np.array_equal(sweep.layout.to_user_order(sweep.labels), count.labels)
+    np.testing.assert_allclose(hard.masses, count.masses, rtol=1e-12)
+    assert hard.cost == pytest.approx(count.cost, rel=1e-6)
+
+
 @pytest.mark.parametrize("q", QUESTIONS)
 def test_soft_rows_equal_oracle_and_sum_to_one(each_kernel, q):
     rows = sweep_of(q).soft_rows(State(q.scale, q.scaled_price))

@@ -521,6 +521,12 @@ struct GoldenFractions {
 };
 constexpr GoldenFractions kFractions;
 
+// Of a vector of points of a tile whose first point's is `start`, in single precision.
+static inline vfloat fractions(int first, vfloat start) {
+    const vfloat sum = load<float>(kFractions.of + first) + start;
+    return sum >= 1 ? sum - 1 : sum;
+}
+
 // The cluster that the r-th point of its cell chooses by its soft assignment; excess is its column of the tile, `second`
 // what its second choice costs.
 static inline int64_t split_choice(const float* excess, const float* price, int64_t n_clusters, double scale, int64_t first,
@@ -600,6 +606,44 @@ static inline void choose(const float* excess, const float* next, const float* p
     }
 }
 
+constexpr int kSplitAtOnce = 256;  // clusters whose parts of a vector of points are kept meanwhile
+
+// The same choice for the points of a tile that are waiting, a vector at a time; those for which single precision cannot
+// tell are left waiting. `start`: the fraction of the tile's first point.
+static inline void split_vectors(const float* excess, const float* price, int64_t n_clusters, double scale, vfloat start,
+                                 uint64_t& waiting, Choices& c) {
+    vfloat part[kSplitAtOnce];
+    const float bits = (float)(kBits * scale);
+    for (int first = 0; first < kTile; first += W) {
+        uint64_t open = waiting & ((((uint64_t)1 << W) - 1) << first);
+        if (!open) continue;
+        const vfloat best = load<float>(c.best + first);
+        vfloat total = splat<float>(0);
+        for (int64_t k = 0; k < n_clusters; ++k) {
+            const vfloat beyond = (load<float>(excess + k * kTile + first) + price[k] - best) * bits;
+            part[k] = beyond < (float)(kBits * kDecided) ? power_of_two(-beyond) : splat<float>(0);
+            total += part[k];
+        }
+        const vfloat wanted = fractions(first, start) * total;
+        vfloat sum = -wanted, nearest = total;  // of the sums so far, less what is wanted, the nearest to 0
+        vint32 choice = {};
+        for (int64_t k = 0; k < n_clusters; ++k) {
+            sum += part[k];
+            choice -= sum <= 0;
+            nearest = smaller<vfloat>(nearest, larger<vfloat>(sum, -sum));
+        }
+        const vint32 is_clear = nearest > total * kClear;
+        for (; open; open &= open - 1) {
+            const int i = __builtin_ctzll(open);
+            if (!is_clear[i - first]) continue;
+            const int64_t k = choice[i - first];
+            c.choice[i] = (int32_t)k;
+            c.excess[i] = excess[k * kTile + i];
+            waiting &= ~((uint64_t)1 << i);
+        }
+    }
+}
+
 // Points that are near to another cluster choose by their soft assignments. `before`: points of the cell before the tile.
 static inline void split_tile(const float* excess, const float* price, int64_t n_clusters, double scale, int64_t before,
                               int size, Choices& c) {
@@ -609,12 +653,13 @@ static inline void split_tile(const float* excess, const float* price, int64_t n
     for (int v = 0; v < V; ++v) {
         const vfloat g = (load<float>(c.second + v * W) - load<float>(c.best + v * W)) * (float)scale;
         const vfloat about = many / (1 + g * (1 + g * (0.5f + g * (1.0f / 6 + g * (1.0f / 24)))));
-        const vfloat sum = load<float>(kFractions.of + v * W) + start, fraction = sum >= 1 ? sum - 1 : sum;
+        const vfloat fraction = fractions(v * W, start);
         const vint32 open = ~((fraction > about + kClear) & (fraction * (1 + about) < 1 - kClear));
         memcpy(is_open + v * W, &open, sizeof(open));
     }
     uint64_t waiting = 0;
     for (int i = 0; i < size; ++i) waiting |= (uint64_t)(is_open[i] & 1) << i;
+    if (n_clusters <= kSplitAtOnce) split_vectors(excess, price, n_clusters, scale, start, waiting, c);
     for (; waiting; waiting &= waiting - 1) {
         const int i = __builtin_ctzll(waiting);
         if (!((c.second[i] - c.best[i]) * scale < kDecided)) continue;
