@@ -8,6 +8,10 @@
 
 #include "vectors.hpp"
 
+#if FC_VECTOR_BYTES == 64
+#include <immintrin.h>
+#endif
+
 namespace fairclust {
 namespace FC_CAT(isa_, FAIRCLUST_ISA) {
 
@@ -26,13 +30,26 @@ template <class T> static inline typename Simd<T>::vec splat(T x) {
 template <class X> static inline X smaller(X a, X b) { return a < b ? a : b; }
 template <class X> static inline X larger(X a, X b) { return a > b ? a : b; }
 
-// Sums of floats are carried on in double lanes, so that 10^8 points lose nothing.
-static inline vdouble widened(vfloat v) {
-    vhalf low, high;
-    memcpy(&low, &v, sizeof(low));
-    memcpy(&high, (const char*)&v + sizeof(low), sizeof(high));
-    return __builtin_convertvector(low, vdouble) + __builtin_convertvector(high, vdouble);
+static inline vdouble doubles(vhalf v) {
+#if FC_VECTOR_BYTES == 64
+    return (vdouble)_mm512_maskz_cvtps_pd(0xff, (__m256)v);  // one instruction, which GCC 12 does not find by itself
+#else
+    return __builtin_convertvector(v, vdouble);
+#endif
 }
+static inline vhalf low_half(vfloat v) {
+    vhalf low;
+    memcpy(&low, &v, sizeof(low));
+    return low;
+}
+static inline vhalf high_half(vfloat v) {
+    vhalf high;
+    memcpy(&high, (const char*)&v + sizeof(high), sizeof(high));
+    return high;
+}
+
+// Sums of floats are carried on in double lanes, so that 10^8 points lose nothing.
+static inline vdouble widened(vfloat v) { return doubles(low_half(v)) + doubles(high_half(v)); }
 static inline void add_to(double* sums, vdouble v) { store<double>(sums, load<double>(sums) + v); }
 static inline double total(vdouble v) {
     double sum = 0;
@@ -405,12 +422,12 @@ static inline uint64_t counted_runs(int64_t step, int64_t before, int size) {
 
 // What each point's softmax is multiplied by before products are summed: 0 if it is not counted, or decided.
 static inline void pair_factors(const float* z, const float* w, bool weighted, uint64_t counted, float* factor) {
-    for (int i = 0; i < kTile; ++i) factor[i] = (float)(counted >> i & 1);
-    if (weighted)
-        for (int i = 0; i < kTile; ++i) factor[i] *= sqrtf(w[i]);
+    vint32 lane;
+    for (int i = 0; i < W; ++i) lane[i] = i;
     for (int v = 0; v < V; ++v) {
-        const vfloat sum = load<float>(z + v * W), own = load<float>(factor + v * W) / sum;
-        store<float>(factor + v * W, sum > 1 + kUndecided ? own : splat<float>(0));
+        const vint32 is_counted = ((int32_t)(counted >> v * W) >> lane & 1) != 0;
+        const vfloat sum = load<float>(z + v * W), one = splat<float>(1), root_of = weighted ? root(load<float>(w + v * W)) : one;
+        store<float>(factor + v * W, is_counted & (sum > 1 + kUndecided) ? root_of / sum : splat<float>(0));
     }
 }
 
@@ -436,18 +453,29 @@ static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
         }
 }
 
-// Weighted sum of log z. z is in [1, K], so the product of several z needs one logarithm; weights need one each.
+// Weighted sum of log z over a tile. z is in [1, K], so the product of several z needs one logarithm; weights need one each.
 static inline double log_total(const float* z, const float* w, int size, bool weighted, int64_t n_clusters) {
     double sum = 0;
     if (weighted) {
         for (int i = 0; i < size; ++i) sum += (double)w[i] * log((double)z[i]);
         return sum;
     }
-    const int together = n_clusters <= 1 << 15 ? kTile : kTile / 4;  // K^64 is finite up to 2^15 clusters, K^16 for any K
+    const bool is_one = n_clusters <= 1 << 15;  // K^64 is finite up to 2^15 clusters, K^16 for any K
+    if (is_one && size == kTile) {
+        vdouble products = doubles(low_half(load<float>(z))) * doubles(high_half(load<float>(z)));
+        for (int v = 1; v < V; ++v) {
+            const vfloat own = load<float>(z + v * W);
+            products *= doubles(low_half(own)) * doubles(high_half(own));
+        }
+        double product = 1;
+        for (int i = 0; i < lanes<double>(); ++i) product *= products[i];
+        return log(product);
+    }
+    const int together = is_one ? kTile : kTile / 4;
     for (int first = 0; first < size; first += together) {
-        double product[4] = {1, 1, 1, 1};
-        for (int i = first; i < smaller(first + together, size); ++i) product[i % 4] *= (double)z[i];
-        sum += log((product[0] * product[1]) * (product[2] * product[3]));
+        double product = 1;
+        for (int i = first; i < smaller(first + together, size); ++i) product *= (double)z[i];
+        sum += log(product);
     }
     return sum;
 }
