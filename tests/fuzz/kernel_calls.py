@@ -98,6 +98,11 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
                            "scaled_price": price, "n_threads": 2}),
         Call("cheapest_moves", {"plan": plan, "excess": excess, "labels": labels,
                                 "kinds": np.array([[0, 0, 1], [1, 1, 0]], dtype=np.int64), "count": 3}),
+        Call("open_places", {"plan": plan, "excess": excess, "weights": weights, "price": price, "margin": 1.0,
+                             "n_threads": 2}),
+        Call("copy_costs", {"excess": excess.copy(), "places": (64 * np.searchsorted(placed["start"], found, "right")
+                            - 64 + found - np.repeat(placed["start"], placed["size"])).astype(np.int64),
+                            "plan": plan, "copy": np.zeros_like(excess)}),
         Call("find_moves", rows | {"labels": labels, "enter": price, "leave": price, "enter_share": np.ones(K),
                                    "leave_share": np.ones(K), "least": 1e-9, "n_threads": 2}),
         Call("make_moves", {"X": X, "sums": rng.normal(size=(K, M))} | made),

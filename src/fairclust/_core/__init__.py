@@ -9,6 +9,8 @@ sweep               softmax(−scale·a − scaled_price[cell]) counted by cell:
 assign              argmin(a + price[cell]) counted by cell: labels, masses, cost, gap to the second best
 sweep_rows          distances and sweep at once: the costs are not kept
 assign_rows         distances, assign and label_sums at once
+open_places         points that are near to a second choice, and what the others count
+copy_costs          the costs of such points, side by side
 soft_rows           that softmax written out, one row per point
 label_sums          sums of the rows of X by label
 cheapest_moves      points whose moves from one cluster to another cost least

@@ -38,12 +38,12 @@ from .tiles import RUN, TILE, to_tiles
 
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "cheapest_moves", "coded_costs", "coded_distances",
-    "coded_moves", "coded_sums", "cone_slope", "cone_step", "contract", "coordinate_medians", "damped_cone_step",
-    "damped_weight_step", "distances", "error_mixes", "feature_moments", "halves", "held_look", "held_step",
-    "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths", "link_costs", "match_nodes",
-    "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system", "response", "rounding",
-    "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "visiting_order",
-    "weighted_look",
+    "coded_moves", "coded_sums", "cone_slope", "cone_step", "contract", "coordinate_medians", "copy_costs",
+    "damped_cone_step", "damped_weight_step", "distances", "error_mixes", "feature_moments", "halves", "held_look",
+    "held_step", "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths", "link_costs",
+    "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system", "open_places",
+    "response", "rounding", "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows",
+    "visiting_order", "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"
@@ -168,6 +168,33 @@ def assign(
             if gaps is not None:
                 gaps[rows] = two[:, 1] - two[:, 0]
     return masses, cost, gap
+
+
+def open_places(
+    plan: Plan, excess: FloatArray, weights: FloatArray | None, price: FloatArray, margin: float, n_threads: int
+) -> tuple[FloatArray, float, IntArray]:
+    """Masses (J, K) and cost of points that are sure; places (tile · 64 + lane) of those within ``margin`` of a tie."""
+    masses, cost, places = np.zeros(price.shape), 0.0, [np.empty(0, dtype=np.int64)]
+    for tiles, rows, cell in plan.chunks():
+        costs, w = _rows(excess[tiles], rows), _weights(weights, rows)
+        priced = costs.astype(np.float32) + price[cell].astype(np.float32)
+        best = priced.argmin(axis=1)
+        two = np.partition(priced, 1, axis=1) if price.shape[1] > 1 else np.array([[0.0, np.inf]])
+        is_open = two[:, 1] - two[:, 0] < margin
+        w = np.where(is_open, 0.0, w)
+        masses[cell] += np.bincount(best, weights=w, minlength=price.shape[1])
+        cost += float(w @ costs[np.arange(len(best)), best])
+        tile = np.repeat(np.arange(tiles.start, tiles.stop), plan.size[tiles])
+        lane = np.arange(rows.start, rows.stop) - plan.start[tile]
+        places.append((tile * TILE + lane)[is_open])
+    return masses, cost, np.concatenate(places)
+
+
+def copy_costs(excess: FloatArray, places: IntArray, plan: Plan, copy: FloatArray) -> None:
+    """Write the costs of the points at these places to ``copy`` (OUT), where the plan has them."""
+    tile = np.repeat(np.arange(len(plan.start)), plan.size)
+    lane = np.arange(len(places)) - plan.start[tile]
+    copy[tile, :, lane] = excess[places // TILE, :, places % TILE]
 
 
 def _split(priced: FloatArray, scale: float, number: IntArray) -> IntArray:

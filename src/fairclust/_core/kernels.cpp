@@ -748,6 +748,27 @@ static void assign(const SweepArgs& a, const float* price, Split split, int64_t 
             for (int turn = 0; turn < kTurns; ++turn) masses[k] += counts[turn * kCounted + k];
 }
 
+static int64_t open_places(const SweepArgs& a, const float* price, float margin, int64_t begin, int64_t end, int64_t* places,
+                           double* masses, double* sums) {
+    Choices c;
+    int64_t n = 0;
+    for (int64_t b = begin; b < end; ++b) {
+        const float* excess = a.excess + b * a.n_clusters * kTile;
+        choose(excess, next_costs(excess, a.n_clusters, b, end), price, a.n_clusters, c);
+        double cost = 0;
+        for (int i = 0; i < a.tiles.size[b]; ++i) {
+            const bool is_open = !(c.second[i] - c.best[i] >= margin);
+            const double w = is_open ? 0.0 : a.weights ? a.weights[a.tiles.start[b] + i] : 1.0;
+            places[n] = b * kTile + i;
+            n += is_open;
+            masses[c.choice[i]] += w;
+            cost += w * (double)c.excess[i];
+        }
+        sums[0] += cost;
+    }
+    return n;
+}
+
 static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* e, float* rows) {
     vfloat low[V], z[V];
@@ -829,6 +850,7 @@ KernelSet FC_CAT(kernels_, FAIRCLUST_ISA)() {
             isa::sweep,
             isa::end_pairs,
             isa::assign,
+            isa::open_places,
             isa::soft_rows};
 }
 

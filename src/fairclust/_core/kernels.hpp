@@ -126,6 +126,11 @@ struct KernelSet {
     void (*assign)(const SweepArgs&, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
                    float* gaps, double* masses, double* sums);
 
+    // The points whose second choice costs less than `margin` more than the first, prices included: returns how many.
+    // OUT places: tile * kTile + lane of each, room for every point of the tiles; of the others masses (K,) and sums {excess cost}.
+    int64_t (*open_places)(const SweepArgs&, const float* price, float margin, int64_t begin, int64_t end, int64_t* places,
+                           double* masses, double* sums);
+
     // The same softmax written out, a row of n_clusters values per point, in the user's order.
     void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* scratch, float* rows);

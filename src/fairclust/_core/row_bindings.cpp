@@ -207,6 +207,55 @@ static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, 
     return tables.answer(price.shape(0));
 }
 
+// Numbers that Python will own.
+static nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> owned(std::vector<int64_t>&& values) {
+    auto* kept = new std::vector<int64_t>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<int64_t>*>(p); });
+    return nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+static nb::tuple open_places(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price, double margin,
+                             int n_threads) {
+    const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
+    const int64_t K = args.n_clusters;
+    const CellTable prices(plan, "price", price, K);
+    Parts parts(plan, K + 1);
+    std::vector<int64_t> places(static_cast<size_t>(plan.n_points())), found(static_cast<size_t>(plan.n_chunks()));
+    run(plan, n_threads, [&](int64_t c, int) {
+        double* part = parts.of(c);
+        found[c] = kernel_set().open_places(args, prices.of(c), static_cast<float>(margin), plan.begin(c), plan.end(c),
+                                            places.data() + plan.first_point(c), part, part + K);
+    });
+    auto masses = new_table({price.shape(0), static_cast<size_t>(K)});
+    double cost = 0;
+    int64_t n = 0;
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+        parts.add_to(masses.data() + plan.cell(c) * K, c, 0, K);
+        parts.add_to(&cost, c, K, 1);
+        std::copy_n(places.begin() + plan.first_point(c), found[c], places.begin() + n);
+        n += found[c];
+    }
+    places.resize(static_cast<size_t>(n));
+    return nb::make_tuple(masses, cost, owned(std::move(places)));
+}
+
+// Costs of some points, by their places, to those of another plan.
+static void copy_costs(In<float, 3> excess, In<int64_t, 1> places, const Plan& plan, Out<float, 3> copy) {
+    const int64_t K = excess.shape(1), n_tiles = excess.shape(0);
+    require_shape("excess", excess, {n_tiles, K, kTile});
+    require_shape("places", places, {plan.n_points()});
+    require_shape("copy", copy, {plan.n_tiles(), K, kTile});
+    require_apart("copy", copy, "places", places);
+    require(is_between(places.data(), places.size(), 0, n_tiles * kTile - 1), "places", "must hold places of excess");
+    for (int64_t b = 0; b < plan.n_tiles(); ++b)
+        for (int32_t i = 0; i < plan.tiles(b).size[0]; ++i) {
+            const int64_t place = places.data()[plan.tiles(b).start[0] + i];
+            const float* from = excess.data() + place / kTile * K * kTile + place % kTile;
+            float* to = copy.data() + b * K * kTile + i;
+            for (int64_t k = 0; k < K; ++k) to[k * kTile] = from[k * kTile];
+        }
+}
+
 // Costs of a few tiles at a time, for passes that do not keep them: they never leave the core's first cache.
 template <class T> struct PassingCosts {
     const Plan& plan;
@@ -476,6 +525,9 @@ void define_rows(nb::module_& m) {
           "before"_a.none().noconvert() = nb::none());
     m.def("cheapest_moves", &cheapest_moves, "plan"_a, "excess"_a.noconvert(), "labels"_a.noconvert(), "kinds"_a.noconvert(),
           "count"_a);
+    m.def("open_places", &open_places, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
+          "margin"_a, "n_threads"_a);
+    m.def("copy_costs", &copy_costs, "excess"_a.noconvert(), "places"_a.noconvert(), "plan"_a, "copy"_a.noconvert());
     m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "scaled_price"_a.noconvert(),
           "rows"_a.noconvert(), "n_threads"_a);
     define<float>(m);

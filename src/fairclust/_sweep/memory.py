@@ -15,6 +15,7 @@ from .._typing import FloatArray, IntArray
 from .layout import Layout, build_layout
 from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
+from .undecided import Tables, Undecided, is_cold, sort_points
 
 _MANY_COSTS = 1 << 22  # point costs: for fewer, it does not matter what the C library keeps
 
@@ -58,6 +59,8 @@ class InMemorySweep:
         self.n_samples = layout.n_samples
         self.total = float(layout.n_samples if weights is None else weights.sum())
         self._excess: FloatArray | None = None
+        self._undecided: Undecided | None = None
+        self._gap = 0.0  # of the last labels
         self.base_cost = 0.0
         self.labels: IntArray = in_own_pages(layout.n_samples, np.int32)
         self._has_handed_out = False
@@ -72,6 +75,15 @@ class InMemorySweep:
             self._excess = np.zeros((self.layout.n_tiles, self.n_clusters, TILE), dtype=np.float32)
         return self._excess
 
+    @property
+    def base_cost(self) -> float:
+        """What the cheapest clusters cost together."""
+        return self._base_cost
+
+    @base_cost.setter
+    def base_cost(self, cost: float) -> None:
+        self._base_cost, self._undecided = cost, None  # whoever sets it has filled in other costs
+
     def _make_room(self) -> None:
         """Many bytes are needed next: what the C library keeps of others goes back first."""
         if self.n_samples * self.n_clusters >= _MANY_COSTS:
@@ -79,7 +91,7 @@ class InMemorySweep:
 
     def forget(self) -> None:
         """Give the room back: a sample is fitted next, and then the costs are filled anew."""
-        self._excess = None
+        self._excess = self._undecided = None
 
     @property
     def person(self) -> float:
@@ -127,16 +139,32 @@ class InMemorySweep:
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − scaled_price) by group."""
         self.n_sweeps += 1
-        masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            self.plan, self.excess, self.weights, state.scale, by_cell(state.scaled_price),
-            self._steps if curvature else None, None, self.n_threads,
-        )  # fmt: skip
+        masses, cost, log_partition, pairs, sampled = self._count(state, curvature=curvature)
         return Answer(
             masses=masses.T,
             cost=self.base_cost + cost,
             log_partition=log_partition - state.scale * self.base_cost,
             curvature=laplacian(pairs, masses, sampled) if curvature else None,
         )
+
+    def _count(self, state: State, *, curvature: bool) -> Tables:
+        """Of all points; where most are sure of their clusters, of the others, and of these once."""
+        if self._undecided is not None and not self._undecided.has_sorted(state):
+            self._undecided = None
+        if self._undecided is None and self._can_be_few(state):
+            self._undecided = sort_points(
+                self.plan, self.layout, self.excess, self.weights, self.cell_masses[0], state, self.n_threads
+            )
+            self._gap = self._gap if self._undecided is not None else 0.0  # a mean of far people, which tells nothing
+        if self._undecided is not None:
+            return self._undecided.count(state, curvature=curvature, n_threads=self.n_threads)
+        return kernels.sweep(
+            self.plan, self.excess, self.weights, state.scale, by_cell(state.scaled_price),
+            self._steps if curvature else None, None, self.n_threads,
+        )  # fmt: skip
+
+    def _can_be_few(self, state: State) -> bool:
+        return self.n_samples * self.n_clusters < _MANY_COSTS and is_cold(state, self._gap)
 
     def assign(self, price: FloatArray, gaps: FloatArray | None = None, *, split: float = 0.0) -> HardAnswer:
         """Label every point argmin(a + price) and count the labels by cell; gaps to the second best go to ``gaps``.
@@ -151,7 +179,7 @@ class InMemorySweep:
         masses, cost, gap = kernels.assign(
             self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads, split
         )
-        gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
+        self._gap = gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(masses.T, self.base_cost + cost, gap)
 
     def hold(self, costs: FloatArray) -> None:
