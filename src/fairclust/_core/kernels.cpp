@@ -605,11 +605,10 @@ struct Choices {
 static inline void choose(const float* excess, const float* next, const float* price, int64_t n_clusters, Choices& out) {
     constexpr int S = kAtOnce;
     for (int first = 0; first < kTile; first += S * W) {
-        vfloat own[S], best[S], second[S];
+        vfloat best[S], second[S];
         vint32 choice[S];
         for (int v = 0; v < S; ++v) {
-            own[v] = load<float>(excess + first + v * W);
-            best[v] = own[v] + price[0];
+            best[v] = load<float>(excess + first + v * W) + price[0];
             second[v] = splat<float>(3e38f);
             choice[v] = vint32{};
         }
@@ -617,21 +616,19 @@ static inline void choose(const float* excess, const float* next, const float* p
         for (int64_t k = 1; k < n_clusters; ++k) {
             __builtin_prefetch(next + k * kTile + first);
             for (int v = 0; v < S; ++v) {
-                const vfloat cost = load<float>(excess + k * kTile + first + v * W), t = cost + price[k];
-                const vint32 wins = t < best[v];
-                second[v] = wins ? best[v] : smaller<vfloat>(second[v], t);
-                choice[v] = wins ? (vint32{} + (int32_t)k) : choice[v];
-                own[v] = wins ? cost : own[v];
-                best[v] = wins ? t : best[v];
+                const vfloat t = load<float>(excess + k * kTile + first + v * W) + price[k];
+                choice[v] = t < best[v] ? (vint32{} + (int32_t)k) : choice[v];
+                second[v] = smaller<vfloat>(second[v], larger<vfloat>(best[v], t));
+                best[v] = smaller<vfloat>(best[v], t);
             }
         }
         for (int v = 0; v < S; ++v) {
             memcpy(out.choice + first + v * W, &choice[v], sizeof(choice[v]));
             store<float>(out.best + first + v * W, best[v]);
             store<float>(out.second + first + v * W, second[v]);
-            store<float>(out.excess + first + v * W, own[v]);
         }
     }
+    for (int i = 0; i < kTile; ++i) out.excess[i] = excess[(int64_t)out.choice[i] * kTile + i];
 }
 
 constexpr int kSplitAtOnce = 256;  // clusters whose parts of a vector of points are kept meanwhile
@@ -711,7 +708,8 @@ static inline void count_tile(const Choices& c, int32_t* labels, float* gaps, in
         gap += widened(beyond);
         if (gaps) store<float>(gaps + v * W, beyond);
     }
-    for (int i = 0; i < kTile; ++i) ++counts[(i % kTurns) * kCounted + c.choice[i]];
+    for (int i = 0; i < kTile; i += kTurns)
+        for (int turn = 0; turn < kTurns; ++turn) ++counts[turn * kCounted + c.choice[i + turn]];
     sums[0] += total(cost);
     sums[1] += total(gap);
 }
