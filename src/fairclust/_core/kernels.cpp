@@ -318,16 +318,17 @@ static inline void softmax_tile(const float* a, const float* next, int64_t n_clu
         }
         for (int64_t k = 0; k < n_clusters; ++k) {
             const int64_t at = k * kTile + first * W;
-            __builtin_prefetch(next + at);
             for (int v = 0; v < S; ++v) least[v] = smaller<vfloat>(least[v], load<float>(a + at + v * W) * scale + scaled_price[k]);
         }
-        for (int64_t k = 0; k < n_clusters; ++k)
+        for (int64_t k = 0; k < n_clusters; ++k) {
+            __builtin_prefetch(next + (first / S * n_clusters + k) * (kLine / 4));
             for (int v = 0; v < S; ++v) {
                 const int64_t at = k * kTile + (first + v) * W;
                 const vfloat value = power_of_two(least[v] - (load<float>(a + at) * scale + scaled_price[k]));
                 sum[v] += value;
                 store<float>(e + at, value);
             }
+        }
         for (int v = 0; v < S; ++v) {
             low[first + v] = least[v];
             z[first + v] = sum[v];
@@ -612,9 +613,10 @@ static inline void choose(const float* excess, const float* next, const float* p
             second[v] = splat<float>(3e38f);
             choice[v] = vint32{};
         }
-        __builtin_prefetch(next + first);
+        const float* ahead = next + first / (S * W) * n_clusters * (kLine / 4);
+        __builtin_prefetch(ahead);
         for (int64_t k = 1; k < n_clusters; ++k) {
-            __builtin_prefetch(next + k * kTile + first);
+            __builtin_prefetch(ahead + k * (kLine / 4));
             for (int v = 0; v < S; ++v) {
                 const vfloat t = load<float>(excess + k * kTile + first + v * W) + price[k];
                 choice[v] = t < best[v] ? (vint32{} + (int32_t)k) : choice[v];

@@ -66,9 +66,9 @@ constexpr int kDense = 32;  // clusters up to which all pairs of a point are cou
 // those that were, several lanes each. It is passed on from block to block, so that sums do not depend on how many blocks
 // are counted at a time.
 struct PairSums {
-    int count = 0;
-    float soft[kDense * kTile];  // [cluster][point]
-    float pairs[kDense * (kDense - 1) / 2 * 16] = {};
+    int count;
+    float soft[kDense * kTile];                      // [cluster][point]
+    float pairs[kDense * (kDense - 1) / 2 * kRun];
 };
 
 // People who are alike are split: a point that is undecided at this scale chooses by its soft assignment and its number

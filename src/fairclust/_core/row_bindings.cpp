@@ -1,6 +1,9 @@
 // Python's door to the passes over rows and their costs: cuts the work into chunks, adds the chunks' answers in order.
 
 #include "bindings.hpp"
+
+#include <memory>
+
 #include "moves.hpp"
 
 namespace fairclust {
@@ -66,6 +69,12 @@ static std::vector<EveryNth> every_nth(const Plan& plan, const In<int64_t, 1>& s
     return result;
 }
 
+// No pairs yet: only what so many clusters use is written to.
+static void clear(PairSums& held, int64_t n_clusters) {
+    held.count = 0;
+    if (n_clusters <= kDense) std::fill_n(held.pairs, n_clusters * (n_clusters - 1) / 2 * kRun, 0.0f);
+}
+
 // A sweep's answer: the chunks' tables on their way to Python.
 struct SweepTables {
     const Plan& plan;
@@ -75,13 +84,15 @@ struct SweepTables {
     bool is_bent;  // with curvature
     std::vector<EveryNth> every;
     Parts parts;
-    std::vector<PairSums> held;  // of each thread
+    std::unique_ptr<PairSums[]> held;  // of each thread, where there is curvature
 
     SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& scaled_price, const Counts& steps,
                 const Counts& before, int n_threads)
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K, kBits), scale(static_cast<float>(kBits * scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
-          parts(plan_, kSums * K + 3 + (steps ? kSums * K + K * K : 0)), held(plan_.threads(n_threads)) {
+          parts(plan_, kSums * K + 3 + (steps ? kSums * K + K * K : 0)),
+          held(new PairSums[steps ? plan_.threads(n_threads) : 1]) {
+        for (int i = 0; steps && i < plan.threads(n_threads); ++i) clear(held[i], K);
         const int64_t n_cells = scaled_price.shape(0);
         if (before) {
             require_shape("before", *before, {n_cells});
@@ -99,7 +110,7 @@ struct SweepTables {
                float* scratch) {
         double* part = parts.of(chunk);
         const EveryNth own{every[chunk].step, every[chunk].before + points};
-        kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[worker], part, part + sums_at(),
+        kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[is_bent ? worker : 0], part, part + sums_at(),
                            part + squares_at(), part + pairs_at());
     }
 
