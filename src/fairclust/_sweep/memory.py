@@ -72,7 +72,7 @@ class InMemorySweep:
         """Room for the point costs, which is taken when it is first asked for."""
         if self._excess is None:
             self._make_room()
-            self._excess = np.zeros((self.layout.n_tiles, self.n_clusters, TILE), dtype=np.float32)
+            self._excess = in_own_pages((self.layout.n_tiles, self.n_clusters, TILE), np.float32)
         return self._excess
 
     @property

@@ -20,6 +20,7 @@ from scipy.spatial.distance import cdist
 
 from .._core import kernels
 from .._core.tiles import TILE
+from .._memory import in_own_pages
 from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._objectives.coded import CodedKMeansObjective
 from .._people.columns import Columns, factorize, find_missing
@@ -32,7 +33,6 @@ from ..errors import InvalidInputError
 from .blocks import Block
 
 _scratch = threading.local()
-_LARGEST_SLAB = 1 << 22  # costs: 16 MB
 _MOST_PROFILES = 100_000  # a block sends a row of each back; more is no column of groups
 
 
@@ -294,7 +294,6 @@ class KeptCosts:
         self._has_room = has_room
         self._costs: Costs | None = None
         self._panels: list[tuple[FloatArray, float] | None] = []
-        self._slab, self._rest = 0, np.empty(0, dtype=np.float32)
 
     def of(self, costs: Costs) -> list[tuple[FloatArray, float] | None] | None:
         """Excess and base cost of every panel (None: there was no room); None: not these costs."""
@@ -307,18 +306,7 @@ class KeptCosts:
         known = self._panels[i] if i < len(self._panels) else None
         if known is not None and known[0].shape == shape:
             return known[0]
-        room = self._taken(math.prod(shape))
-        return None if room is None else room.reshape(shape)
-
-    def _taken(self, size: int) -> FloatArray | None:
-        """Some of a slab of room for several panels: NumPy has large ones in large pages, which are there at once."""
-        if size > len(self._rest):
-            slab = max(min(2 * self._slab, _LARGEST_SLAB), size)  # blocks of one panel take no more than that
-            if not self._has_room(4 * slab):
-                return None
-            self._slab, self._rest = slab, np.empty(slab, dtype=np.float32)
-        room, self._rest = self._rest[:size], self._rest[size:]
-        return room
+        return in_own_pages(shape, np.float32) if self._has_room(4 * math.prod(shape)) else None
 
     def keep(self, costs: Costs, panels: list[tuple[FloatArray, float] | None]) -> None:
         """Keep the costs of all panels."""
