@@ -14,7 +14,7 @@ from .._memory import give_back, in_own_pages
 from .._typing import FloatArray, IntArray
 from .layout import Layout, build_layout
 from .question import Answer, Candidates, HardAnswer, State
-from .sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
+from .sampling import coarsened, cold_steps, curvature_steps, sampled_weights, sampling_steps
 from .undecided import Tables, Undecided, is_cold, sort_points
 
 _MANY_COSTS = 1 << 22  # point costs: for fewer, it does not matter what the C library keeps
@@ -60,6 +60,7 @@ class InMemorySweep:
         self.total = float(layout.n_samples if weights is None else weights.sum())
         self._excess: FloatArray | None = None
         self._undecided: Undecided | None = None
+        self._are_mixed = False
         self._gap = 0.0  # of the last labels
         self.base_cost = 0.0
         self.labels: IntArray = in_own_pages(layout.n_samples, np.int32)
@@ -82,11 +83,11 @@ class InMemorySweep:
 
     @base_cost.setter
     def base_cost(self, cost: float) -> None:
-        self._base_cost, self._undecided = cost, None  # whoever sets it has filled in other costs
+        self._base_cost, self._undecided, self._are_mixed = cost, None, False  # who sets it has filled in other costs
 
     def _make_room(self) -> None:
         """Many bytes are needed next: what the C library keeps of others goes back first."""
-        if self.n_samples * self.n_clusters >= _MANY_COSTS:
+        if not self._has_few_costs:
             give_back()
 
     def forget(self) -> None:
@@ -151,20 +152,25 @@ class InMemorySweep:
         """Of all points; where most are sure of their clusters, of the others, and of these once."""
         if self._undecided is not None and not self._undecided.has_sorted(state):
             self._undecided = None
-        if self._undecided is None and self._can_be_few(state):
+        are_few = is_cold(state, self._gap)
+        steps = cold_steps(self._steps) if are_few else self._steps
+        # A copy of few points: not of many rows, where room is dear, and curvature counts some of their runs only.
+        can_copy = self._has_few_costs and not self._are_mixed and (steps == 1).all()
+        if self._undecided is None and are_few and can_copy:
             self._undecided = sort_points(
                 self.plan, self.layout, self.excess, self.weights, self.cell_masses[0], state, self.n_threads
             )
-            self._gap = self._gap if self._undecided is not None else 0.0  # a mean of far people, which tells nothing
+            self._are_mixed = self._undecided is None  # the mean gap is that of far people, and tells nothing
         if self._undecided is not None:
             return self._undecided.count(state, curvature=curvature, n_threads=self.n_threads)
         return kernels.sweep(
             self.plan, self.excess, self.weights, state.scale, by_cell(state.scaled_price),
-            self._steps if curvature else None, None, self.n_threads,
+            steps if curvature else None, None, self.n_threads,
         )  # fmt: skip
 
-    def _can_be_few(self, state: State) -> bool:
-        return self.n_samples * self.n_clusters < _MANY_COSTS and is_cold(state, self._gap)
+    @property
+    def _has_few_costs(self) -> bool:
+        return self.n_samples * self.n_clusters < _MANY_COSTS
 
     def assign(self, price: FloatArray, gaps: FloatArray | None = None, *, split: float = 0.0) -> HardAnswer:
         """Label every point argmin(a + price) and count the labels by cell; gaps to the second best go to ``gaps``.

@@ -15,6 +15,7 @@ _OF_A_CELL = (1 << 12, 1 << 14)  # for few clusters at least, for many at most
 _SPARED = 3  # one run in so many is enough in any case, as long as that leaves as many points as these:
 _LEFT, _LEFT_OF_A_CELL = 1 << 6, 1 << 10  # of each cell and cluster, and of a cell
 _MANY_CELLS = 8  # with more than so many, the points that curvature is counted over are shared out among them
+_COLD = 16  # times as many points at low temperatures, at which few of them are undecided
 
 _LARGEST_SAMPLE = 1 << 19  # points; more would tell little more
 _RARE = 32  # points of a cell per cluster, below which a sample keeps all of them
@@ -28,6 +29,11 @@ def curvature_steps(counts: IntArray, n_clusters: int) -> IntArray:
     per_cell = max(enough * min(n_cells, _MANY_CELLS) // n_cells, TILE)
     spared = np.minimum(counts // max(_LEFT * n_clusters, _LEFT_OF_A_CELL), _SPARED)
     return np.maximum(np.maximum(counts // per_cell, spared), 1).astype(np.int64)
+
+
+def cold_steps(steps: IntArray) -> IntArray:
+    """The same for low temperatures (see :func:`.undecided.is_cold`)."""
+    return np.maximum(steps // _COLD, 1)
 
 
 def coarsened(step: int, n_samples: int) -> int:

@@ -13,10 +13,9 @@ import numpy as np
 
 from .._core import kernels
 from .._core.tiles import TILE
-from .._typing import FloatArray, IntArray
+from .._typing import FloatArray
 from .layout import Layout, build_layout
 from .question import State
-from .sampling import curvature_steps
 
 _SURE = 24.0  # temperatures beyond the best: exp(-24) of everyone is nobody
 _MARGIN = 2 * _SURE  # as much again that prices may change by, one against another, until points are sorted again
@@ -53,7 +52,6 @@ class Undecided:
     plan: kernels.Plan
     excess: FloatArray
     weights: FloatArray | None
-    steps: IntArray
 
     def has_sorted(self, state: State) -> bool:
         """Whether the sure points are sure at this state, too."""
@@ -63,10 +61,10 @@ class Undecided:
     def count(self, state: State, *, curvature: bool, n_threads: int) -> Tables:
         """What the kernel counts over all points."""
         scaled_price = np.ascontiguousarray(state.scaled_price.T)
+        steps = np.ones(len(scaled_price), dtype=np.int64) if curvature else None
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
-            self.plan, self.excess, self.weights, state.scale, scaled_price, self.steps if curvature else None, None,
-            n_threads,
-        )  # fmt: skip
+            self.plan, self.excess, self.weights, state.scale, scaled_price, steps, None, n_threads
+        )
         log_partition -= state.scale * self.cost + float((self.masses * scaled_price).sum())
         if curvature:
             diagonal = np.arange(masses.shape[1])
@@ -102,6 +100,5 @@ def sort_points(
     undecided = cell_masses - masses.sum(axis=1)
     growth = np.divide(cell_masses, undecided, out=np.ones_like(undecided), where=undecided > 0)
     return Undecided(
-        price, margin, masses, cost, growth, own, copy, None if weights is None else weights[positions[few.order]],
-        curvature_steps(few.cell_counts, excess.shape[1]),
-    )  # fmt: skip
+        price, margin, masses, cost, growth, own, copy, None if weights is None else weights[positions[few.order]]
+    )

@@ -21,7 +21,8 @@ from .._people.columns import Columns
 from .._sweep.layout import build_layout
 from .._sweep.memory import InMemorySweep, by_cell
 from .._sweep.question import Answer, Candidates, HardAnswer, State
-from .._sweep.sampling import coarsened, curvature_steps, sampled_weights, sampling_steps
+from .._sweep.sampling import coarsened, cold_steps, curvature_steps, sampled_weights, sampling_steps
+from .._sweep.undecided import is_cold
 from .._table.summaries import Learned
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
@@ -321,6 +322,7 @@ class StreamedSweep:
         self.n_sweeps = 0
         self.costs = Costs(SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_cells)
         self.labels: RuledLabels | None = None
+        self._gap = 0.0  # of the last labels
         self._labels_to = labels_to
 
     @property
@@ -342,7 +344,8 @@ class StreamedSweep:
         """Count softmax(−scale·a − scaled_price) by group."""
         job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price))
         if curvature:
-            job = replace(job, steps=curvature_steps(self.data.cell_counts.sum(axis=0), self.n_clusters))
+            steps = curvature_steps(self.data.cell_counts.sum(axis=0), self.n_clusters)
+            job = replace(job, steps=cold_steps(steps) if is_cold(state, self._gap) else steps)
         found = self.ask_total(soft_tables, job)
         return Answer(
             masses=found.masses.T,
@@ -403,7 +406,7 @@ class StreamedSweep:
     def _assign(self, job: HardJob) -> HardAnswer:
         found = self.ask_total(hard_tables, job)
         self.labels = RuledLabels(found.digest, job, found.cost, found.masses.sum(axis=0), found.sums)
-        gap = found.gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
+        self._gap = gap = found.gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(found.masses.T, found.cost, gap)
 
     def last_labels(self) -> RuledLabels:
