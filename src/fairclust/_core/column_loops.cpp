@@ -12,14 +12,6 @@ namespace FC_CAT(column_isa_, FAIRCLUST_ISA) {
 
 // --- Moments ----------------------------------------------------------------------------------------------------------
 
-typedef float vhalf __attribute__((vector_size(FC_VECTOR_BYTES / 2)));
-static inline vdouble as_doubles(const double* x) { return load(x); }
-static inline vdouble as_doubles(const float* x) {
-    vhalf values;
-    memcpy(&values, x, sizeof(values));
-    return __builtin_convertvector(values, vdouble);
-}
-
 // sums[j] += Σ over the rows of x_j, or of (x_j − middle_j)². Short rows are added `side` at a time, side by side and in
 // places of their own; sums stay in registers while the rows pass by.
 template <bool squared, class T>
@@ -33,7 +25,7 @@ static void add_rows(const T* X, const double* weights, int64_t n, int64_t M, in
         for (int64_t i = 0; i < whole; i += side) {
             const double w = weights ? weights[i] : 1.0;
             for (int v = 0; v < S; ++v) {
-                const vdouble x = as_doubles(X + i * M + at + v * W);
+                const vdouble x = load_doubles(X + i * M + at + v * W);
                 sum[v] += w * (squared ? (x - mean[v]) * (x - mean[v]) : x);
             }
         }

@@ -8,14 +8,9 @@
 
 #include "vectors.hpp"
 
-#if FC_VECTOR_BYTES == 64
-#include <immintrin.h>
-#endif
-
 namespace fairclust {
 namespace FC_CAT(isa_, FAIRCLUST_ISA) {
 
-typedef float vhalf __attribute__((vector_size(FC_VECTOR_BYTES / 2)));
 typedef int32_t vint32 __attribute__((vector_size(FC_VECTOR_BYTES)));
 
 template <class T> constexpr int vectors() { return kTile / lanes<T>(); }
@@ -30,13 +25,6 @@ template <class T> static inline typename Simd<T>::vec splat(T x) {
 template <class X> static inline X smaller(X a, X b) { return a < b ? a : b; }
 template <class X> static inline X larger(X a, X b) { return a > b ? a : b; }
 
-static inline vdouble doubles(vhalf v) {
-#if FC_VECTOR_BYTES == 64
-    return (vdouble)_mm512_maskz_cvtps_pd(0xff, (__m256)v);  // one instruction, which GCC 12 does not find by itself
-#else
-    return __builtin_convertvector(v, vdouble);
-#endif
-}
 static inline vhalf low_half(vfloat v) {
     vhalf low;
     memcpy(&low, &v, sizeof(low));

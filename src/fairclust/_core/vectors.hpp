@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #define FC_CAT2(a, b) a##b
 #define FC_CAT(a, b) FC_CAT2(a, b)
 #define FC_TEXT2(a) #a
@@ -38,6 +42,24 @@ template <class T> inline typename Simd<T>::vec load(const T* p) {
     return v;
 }
 template <class T> inline void store(T* p, typename Simd<T>::vec v) { memcpy(p, &v, sizeof(v)); }
+
+typedef float vhalf __attribute__((vector_size(FC_VECTOR_BYTES / 2)));  // as many floats as a vector has doubles
+
+inline vdouble doubles(vhalf v) {
+#if FC_VECTOR_BYTES == 64
+    return (vdouble)_mm512_maskz_cvtps_pd(0xff, (__m256)v);  // one instruction, which GCC 12 does not find by itself
+#else
+    return __builtin_convertvector(v, vdouble);
+#endif
+}
+
+// As many values as a vector has doubles, in double precision.
+inline vdouble load_doubles(const double* p) { return load(p); }
+inline vdouble load_doubles(const float* p) {
+    vhalf values;
+    memcpy(&values, p, sizeof(values));
+    return doubles(values);
+}
 
 }  // namespace
 }  // namespace fairclust
