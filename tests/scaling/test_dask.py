@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from fairclust import FairclustError, FairKMeans, FairKMedian
+from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust.scaling import ArrayBlocks, _dask, as_blocks, open_blocks
+from fairclust.scaling.work import BlockCells, Costs, Size, SoftJob, make_ready, soft_tables
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -101,6 +103,41 @@ def test_answers_do_not_depend_on_costs_that_are_kept(people, expected, has_room
     monkeypatch.setattr(_dask, "_has_room", lambda n_bytes: has_room)
     X, groups = as_dask(*people)
     assert_same(model().fit(X, sensitive_features=groups), expected)
+
+
+def test_partitions_are_made_ready_while_samples_are_fitted(people, expected, client, monkeypatch):
+    asked, plain = [], _dask.DaskRunner.meanwhile
+
+    def noting(self, work, job, tables):
+        plain(self, work, job, tables)
+        asked.append((work, job, list(self._meanwhile)))
+
+    monkeypatch.setattr(_dask.DaskRunner, "meanwhile", noting)
+    X, groups = as_dask(*people)
+    assert_same(model().fit(X, sensitive_features=groups), expected)
+    ((work, job, tasks),) = asked
+    assert (work, job) == (make_ready, Size(4, 2))
+    assert {task.status for task in tasks} == {"finished"}  # the first pass has waited for them
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_a_block_that_is_ready_has_its_plans_and_room_but_no_costs(people, has_room, monkeypatch):
+    monkeypatch.setattr(_dask, "_has_room", lambda n_bytes: has_room)
+    X, groups = people
+    table = BlockCells(np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.int64), 0)
+    block, other = (_dask._prepared(X, groups, None) for _ in range(2))
+    make_ready(block, table, Size(4, 2))
+    assert block.plans
+    rooms = [panel[0] for panel in block.kept._panels if panel is not None]
+    assert len(rooms) == (1 if has_room else 0)
+    costs = Costs(SQUARED_EUCLIDEAN, X[:4].copy(), 2)
+    assert block.kept.of(costs) is None
+    job = SoftJob(costs, 1.0, np.zeros((2, 4)))
+    ready, late = (soft_tables(one, table, job) for one in (block, other))
+    np.testing.assert_array_equal(ready.masses, late.masses)
+    assert (ready.cost, ready.log_partition) == (late.cost, late.log_partition)
+    if has_room:
+        assert np.shares_memory(block.kept.of(costs)[0][0], rooms[0])
 
 
 def test_threads_of_one_process_give_the_same_labels(people, expected):

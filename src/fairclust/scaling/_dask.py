@@ -215,6 +215,7 @@ class DaskRunner:
         self._tables: Sequence[BlockCells] | None = None
         self._seconds = np.inf  # that the last pass took
         self._bound: list[Any] = []  # tasks that only some workers may run, until they are done
+        self._meanwhile: list[Any] = []  # tasks that the next pass waits for: none shares a bundle with another
         self._is_near = False  # whether all workers are on this machine, so that they can be reached from here
         with _LossTold(self._client):
             if self._client is None:
@@ -265,7 +266,18 @@ class DaskRunner:
                 told[i] = one
         return told
 
+    def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
+        """Tasks that nobody waits for yet; without a cluster everything is done here, when it is needed."""
+        if self._client is not None:
+            with _LossTold(self._client):
+                self._place(tables)
+                jobs = [_packed([job] * len(group)) for group in self._groups]
+                self._meanwhile = self._kept(partial(_answers, work=work), self._bundles, jobs)
+
     def _timed(self, one_pass: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        if self._meanwhile:
+            sys.modules["distributed"].wait(self._meanwhile)
+            self._meanwhile = []
         began = time.perf_counter()
         found = one_pass()
         self._seconds = time.perf_counter() - began

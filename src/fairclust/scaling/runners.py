@@ -81,6 +81,10 @@ class Runner(Protocol):
         """Run one job on all blocks, and add up the answers, by a :class:`TreeSum`."""
         ...
 
+    def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
+        """Have others do something to the blocks while the caller goes on; the next pass waits for it."""
+        ...
+
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """Remember the groups' codes of every block, so that they need not be read again."""
         ...
@@ -138,6 +142,9 @@ class Threads:
         for i, answer in enumerate(self.run(work, job, tables=tables)):
             found.put(i, answer)
         return found.value
+
+    def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
+        """There are no others."""
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """Remember them: a byte per row. With few enough rows, remember also in which order they are visited."""

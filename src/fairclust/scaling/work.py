@@ -58,13 +58,17 @@ def encode(values: Columns | None, n_rows: int) -> tuple[Columns | None, IntArra
     """The different profiles in one block, and which one each has, in as few bytes as possible."""
     if values is None or not n_rows:
         return None, np.zeros(n_rows, dtype=np.uint8)
-    columns, key = [], np.zeros(n_rows, dtype=np.int64)
+    columns, key = [], None
     for column in values.columns:
         names, own = _names_and_codes(column)
-        key = key * len(names) + own
+        key = own if key is None else key * np.int64(len(names)) + own
         columns.append(names)
+    assert key is not None
     sizes = [len(names) for names in columns]
-    keys, profiles = _distinct(key, math.prod(sizes))
+    if len(columns) == 1:  # its names are those that occur
+        keys, profiles = np.arange(sizes[0]), key
+    else:
+        keys, profiles = _distinct(key, math.prod(sizes))
     if len(keys) > _MOST_PROFILES:
         raise InvalidInputError(
             f"sensitive_features has more than {_MOST_PROFILES} different values, or combinations of them, in one "
@@ -136,8 +140,8 @@ def describe(block: Block, table: IntArray | None, job: bool) -> Description:
         profiles, codes = _together(found)
         kept = codes
     n_profiles = 1 if profiles is None else profiles.n_rows
-    masses = np.bincount(codes, weights=np.concatenate(weights) if weights else None, minlength=n_profiles)
     counts = np.bincount(codes, minlength=n_profiles)
+    masses = np.bincount(codes, weights=np.concatenate(weights), minlength=n_profiles) if weights else counts
     return Description(
         n_rows, n_features, dtype, profiles, masses.astype(float), counts, total, mean, spread, bool(weights), bad, kept
     )
@@ -307,6 +311,14 @@ class KeptCosts:
         if known is not None and known[0].shape == shape:
             return known[0]
         return in_own_pages(shape, np.float32) if self._has_room(4 * math.prod(shape)) else None
+
+    def make_room(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Take room for the costs of all panels, before there are any."""
+        rooms = [self.room(i, shape) for i, shape in enumerate(shapes)]
+        for room in rooms:
+            if room is not None:
+                room.fill(0.0)  # until it is written to, a page is a promise
+        self._panels = [None if room is None else (room, 0.0) for room in rooms]
 
     def keep(self, costs: Costs, panels: list[tuple[FloatArray, float] | None]) -> None:
         """Keep the costs of all panels."""
@@ -537,6 +549,25 @@ def _plan(block: Block, rows: slice, table: IntArray, n_cells: int) -> tuple[Lay
     if block.plans is not None:
         block.plans[rows.start, n_cells] = (layout, plan)
     return layout, plan
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many clusters and cells a fit has."""
+
+    n_clusters: int
+    n_cells: int
+
+
+def make_ready(block: Block, table: BlockCells, job: Size) -> None:
+    """What the first pass would have to do besides: lay out the rows, and take room for costs that are kept."""
+    first, shapes = 0, []
+    for panel in block.panels():
+        layout, _ = _plan(block, slice(first, first + len(panel.X)), table.codes, job.n_cells)
+        shapes.append((layout.n_tiles, job.n_clusters, TILE))
+        first += len(panel.X)
+    if block.kept is not None:
+        block.kept.make_room(shapes)
 
 
 def _buffer(shape: tuple[int, ...]) -> FloatArray:
