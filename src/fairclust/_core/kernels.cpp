@@ -11,7 +11,6 @@
 namespace fairclust {
 namespace FC_CAT(isa_, FAIRCLUST_ISA) {
 
-typedef int32_t vint32 __attribute__((vector_size(FC_VECTOR_BYTES)));
 
 template <class T> constexpr int vectors() { return kTile / lanes<T>(); }
 
@@ -334,22 +333,36 @@ constexpr double kLogTwo = 0.693147180559945309;  // from bits back
 constexpr float kUndecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
 constexpr float kNothing = 1e-15f;   // of a point: squares of it are still normal numbers, which denormal ones slow down
 
-// Adds s_k s_l of a point that is between a few of many clusters to the upper triangle of the curvature.
-static inline void add_pairs(const float* e, float z, float w, int64_t n_clusters, double* curvature) {
+// Adds s_k s_l of the points of a tile, each between a few of many clusters, to the upper triangle of the curvature.
+// IN e, the unnormalised softmax, its sums z, weights, and a factor for each point, 0: it is not counted.
+static void add_pairs(const float* e, const float* z, const float* w, const float* factor, int64_t n_clusters, double* curvature) {
     constexpr int kMost = 32;  // choices that are followed; a point with more is rare and hot
-    double value[kMost];
-    int64_t at[kMost];
-    int n = 0;
-    const float floor = kUndecided * 0.1f * z;
-    for (int64_t k = 0; k < n_clusters && n < kMost; ++k) {
-        const float v = e[k * kTile];
-        at[n] = k;
-        value[n] = (double)v;
-        n += v > floor;
+    float value[kTile][kMost];
+    int32_t at[kTile][kMost];
+    int n[kTile] = {};
+    vfloat floor[V];
+    for (int v = 0; v < V; ++v) {
+        const vfloat least = kUndecided * 0.1f * load<float>(z + v * W);
+        floor[v] = load<float>(factor + v * W) != 0 ? least : splat<float>(3e38f);
     }
-    const double scale = (double)w / ((double)z * (double)z);
-    for (int p = 0; p < n; ++p)
-        for (int q = p + 1; q < n; ++q) curvature[at[p] * n_clusters + at[q]] += scale * value[p] * value[q];
+    for (int64_t k = 0; k < n_clusters; ++k) {
+        uint64_t chosen = 0;
+        for (int v = 0; v < V; ++v) chosen |= bits_of(load<float>(e + k * kTile + v * W) > floor[v]) << v * W;
+        for (; chosen; chosen &= chosen - 1) {
+            const int i = __builtin_ctzll(chosen);
+            if (n[i] == kMost) continue;
+            value[i][n[i]] = e[k * kTile + i];
+            at[i][n[i]++] = (int32_t)k;
+        }
+    }
+    for (int i = 0; i < kTile; ++i) {
+        const double scale = (double)w[i] / ((double)z[i] * (double)z[i]);
+        for (int p = 0; p < n[i]; ++p) {
+            const double own = scale * (double)value[i][p];
+            double* row = curvature + at[i][p] * n_clusters;
+            for (int q = p + 1; q < n[i]; ++q) row[at[i][q]] += own * (double)value[i][q];
+        }
+    }
 }
 
 // Adds the products of every two rows of soft [cluster][point] to the sums, a vector of lanes per pair; four pairs at a
@@ -507,9 +520,7 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
         sums[2] += counted_weight(w, a.weights != nullptr, counted);
         pair_factors(z_values, w, a.weights != nullptr, counted, factor);
         if (K <= kDense) hold_tile(held, e, factor, K);
-        else
-            for (int i = 0; i < size; ++i)
-                if (factor[i] != 0) add_pairs(e + i, z_values[i], w[i], K, curvature);
+        else add_pairs(e, z_values, w, factor, K, curvature);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#if defined(__AVX512F__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -42,6 +42,23 @@ template <class T> inline typename Simd<T>::vec load(const T* p) {
     return v;
 }
 template <class T> inline void store(T* p, typename Simd<T>::vec v) { memcpy(p, &v, sizeof(v)); }
+
+typedef int32_t vint32 __attribute__((vector_size(FC_VECTOR_BYTES)));
+
+// What a comparison says, a bit per lane.
+inline uint64_t bits_of(vint32 is) {
+#if FC_VECTOR_BYTES == 64
+    return _mm512_movepi32_mask((__m512i)is);
+#elif FC_VECTOR_BYTES == 32
+    return (uint64_t)_mm256_movemask_ps((__m256)is);
+#elif defined(__SSE2__)
+    return (uint64_t)_mm_movemask_ps((__m128)is);
+#else
+    uint64_t bits = 0;
+    for (int i = 0; i < lanes<float>(); ++i) bits |= (uint64_t)(is[i] & 1) << i;
+    return bits;
+#endif
+}
 
 typedef float vhalf __attribute__((vector_size(FC_VECTOR_BYTES / 2)));  // as many floats as a vector has doubles
 
