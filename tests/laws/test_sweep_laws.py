@@ -203,6 +203,28 @@ def test_answers_do_not_depend_on_threads(weighted):
         assert all(np.array_equal(mine, first) for mine, first in zip(other, answers[0], strict=True))
 
 
+@pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
+def test_very_many_clusters_have_one_table_of_pairs_for_several_chunks():
+    rng = np.random.default_rng(0)
+    codes, n_clusters = rng.integers(2, size=17_000).astype(np.int32), 1200
+    layout = build_layout(codes, 2)
+    assert len(layout.chunk_cell) == 6  # three of each cell, which have two tables
+    excess = rng.gamma(2.0, size=(layout.n_tiles, n_clusters, 64)).astype(np.float32)
+
+    def counted(layout, excess, n_threads=1):
+        plan = installed.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+        how = (4.0, np.zeros((2, n_clusters)), np.ones(2, dtype=np.int64), None, n_threads)
+        return installed.sweep(plan, excess, None, *how)
+
+    one, two = (counted(layout, excess, n_threads) for n_threads in (1, 2))
+    assert all(np.array_equal(mine, other) for mine, other in zip(one, two, strict=True))
+    stretches = [build_layout(codes[first : first + 8192], 2) for first in range(0, len(codes), 8192)]
+    tiles = np.split(excess, np.cumsum([one.n_tiles for one in stretches])[:-1])
+    parts = [counted(*own) for own in zip(stretches, tiles, strict=True)]
+    for whole, *pieces in zip(one, *parts, strict=True):
+        np.testing.assert_allclose(whole, sum(pieces), rtol=1e-9)
+
+
 def test_a_sample_has_the_shares_of_the_data_and_keeps_its_weights():
     q = question(n_samples=5000, weighted=True)
     sample, rows = sweep_of(q).sampled(5)

@@ -75,6 +75,23 @@ static void clear(PairSums& held, int64_t n_clusters) {
     if (n_clusters <= kDense) std::fill_n(held.pairs, n_clusters * (n_clusters - 1) / 2 * kRun, 0.0f);
 }
 
+constexpr int64_t kMostPairs = int64_t(1) << 23;  // sums of pairs that chunks have room for, all together: 64 MB
+
+// Chunks whose pairs are added up in one table, one after the other: of a cell, as few as room allows. They depend on the
+// data alone, as chunks do.
+static std::vector<std::vector<int64_t>> pair_units(const Plan& plan, int64_t n_clusters, int64_t n_cells) {
+    std::vector<std::vector<int64_t>> of_cell(static_cast<size_t>(n_cells)), units;
+    for (int64_t c = 0; c < plan.n_chunks(); ++c) of_cell[plan.cell(c)].push_back(c);
+    const int64_t most = std::max<int64_t>(kMostPairs / n_clusters / n_clusters / n_cells, 1);
+    for (const auto& chunks : of_cell) {
+        const int64_t n = static_cast<int64_t>(chunks.size()), together = (n + most - 1) / most;
+        for (int64_t first = 0; first < n; first += together)
+            units.emplace_back(chunks.begin() + first, chunks.begin() + std::min(first + together, n));
+    }
+    std::sort(units.begin(), units.end());  // as chunks lie: their rows are neighbours
+    return units;
+}
+
 // A sweep's answer: the chunks' tables on their way to Python.
 struct SweepTables {
     const Plan& plan;
@@ -83,14 +100,16 @@ struct SweepTables {
     float scale;
     bool is_bent;  // with curvature
     std::vector<EveryNth> every;
-    Parts parts;
-    std::unique_ptr<PairSums[]> held;  // of each thread, where there is curvature
+    std::vector<std::vector<int64_t>> units;  // chunks that are counted one after the other
+    Parts parts, pairs;                       // of the chunks, of the units
+    std::unique_ptr<PairSums[]> held;         // of each thread, where there is curvature
 
     SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& scaled_price, const Counts& steps,
                 const Counts& before, int n_threads)
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K, kBits), scale(static_cast<float>(kBits * scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
-          parts(plan_, kSums * K + 3 + (steps ? kSums * K + K * K : 0)),
+          units(pair_units(plan_, steps ? K : 1, scaled_price.shape(0))),
+          parts(plan_, kSums * K + 3 + (steps ? kSums * K : 0)), pairs(is_bent ? units.size() : 0, K * K),
           held(new PairSums[steps ? plan_.threads(n_threads) : 1]) {
         for (int i = 0; steps && i < plan.threads(n_threads); ++i) clear(held[i], K);
         const int64_t n_cells = scaled_price.shape(0);
@@ -105,23 +124,28 @@ struct SweepTables {
         }
     }
 
+    // Calls work(chunk, unit, worker) for every chunk.
+    template <class Work> void run_units(int n_threads, const Work& work) {
+        run(static_cast<int64_t>(units.size()), n_threads, [&](int64_t unit, int worker) {
+            for (const int64_t c : units[unit]) {
+                work(c, unit, worker);
+                if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, pairs.of(unit));
+            }
+        });
+    }
+
     // Counts the tiles [begin, end) of args; they are tiles of the chunk, so many points after its first.
-    void count(int64_t chunk, int worker, const SweepArgs& args, int64_t begin, int64_t end, int64_t points,
+    void count(int64_t chunk, int64_t unit, int worker, const SweepArgs& args, int64_t begin, int64_t end, int64_t points,
                float* scratch) {
         double* part = parts.of(chunk);
         const EveryNth own{every[chunk].step, every[chunk].before + points};
         kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[is_bent ? worker : 0], part, part + sums_at(),
-                           part + squares_at(), part + pairs_at());
-    }
-
-    void finish(int64_t chunk, int worker) {
-        if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, parts.of(chunk) + pairs_at());
+                           part + squares_at(), is_bent ? pairs.of(unit) : nullptr);
     }
 
     // Where a part has what: masses come first.
     int64_t sums_at() const { return kSums * n_clusters; }
     int64_t squares_at() const { return sums_at() + 3; }
-    int64_t pairs_at() const { return squares_at() + kSums * n_clusters; }
 
     nb::tuple answer(size_t n_cells) const {
         const size_t K = n_clusters;
@@ -135,9 +159,10 @@ struct SweepTables {
             parts.add_to(sums, c, sums_at(), 2);
             parts.add_to(sampled.data() + j, c, sums_at() + 2, 1);
             if (!is_bent) continue;
-            parts.add_to(curvature.data() + j * K * K, c, pairs_at(), K * K);
             parts.add_totals_to(curvature.data() + j * K * K, K + 1, c, squares_at(), K, kSums);  // the diagonal
         }
+        for (size_t u = 0; is_bent && u < units.size(); ++u)
+            pairs.add_to(curvature.data() + plan.cell(units[u].front()) * K * K, u, 0, K * K);
         return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
     }
 };
@@ -154,9 +179,8 @@ static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, d
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     SweepTables tables(plan, args.n_clusters, scale, scaled_price, steps, before, n_threads);
     Scratch<float> scratch(plan.threads(n_threads), kTile * args.n_clusters);
-    run(plan, n_threads, [&](int64_t c, int worker) {
-        tables.count(c, worker, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
-        tables.finish(c, worker);
+    tables.run_units(n_threads, [&](int64_t c, int64_t unit, int worker) {
+        tables.count(c, unit, worker, args, plan.begin(c), plan.end(c), 0, scratch.of(worker));
     });
     return tables.answer(scaled_price.shape(0));
 }
@@ -322,11 +346,10 @@ static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> ce
                             In<double, 2> scaled_price, Counts steps, Counts before, int n_threads) {
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
     SweepTables tables(plan, passing.rows.n_clusters, scale, scaled_price, steps, before, n_threads);
-    run(plan, n_threads, [&](int64_t c, int worker) {
+    tables.run_units(n_threads, [&](int64_t c, int64_t unit, int worker) {
         passing.of(c, worker, [&](const RowArgs<T>&, const SweepArgs& costs, int64_t points) {
-            tables.count(c, worker, costs, 0, 1, points, passing.room.of(worker));
+            tables.count(c, unit, worker, costs, 0, 1, points, passing.room.of(worker));
         });
-        tables.finish(c, worker);
     });
     return nb::make_tuple(passing.base_cost(), tables.answer(scaled_price.shape(0)));
 }
