@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _SAMPLE = 1 << 13  # points that tell whether a change helps
+_FEWEST = 16  # of them in a cluster, on average: fewer tell nothing of all points
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
 _MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
@@ -44,9 +45,15 @@ class Moved:
 
 
 def can_move(problem: Problem, ask: Ask) -> bool:
-    """Whether whole clusters are moved: not by the paper's algorithm, which is left as it is, and not of two."""
+    """Whether whole clusters are moved: not by the paper's algorithm, which is left as it is, and not of two.
+
+    Nor of so many that a sample would have few points of each.
+    """
+    n_samples, n_clusters = problem.sweep.n_samples, problem.sweep.n_clusters
+    step = few_step(n_samples)
     is_as_published = ask.is_plain or ask.rests_on_energy or not problem.settings.assignments.are_hard
-    return problem.sweep.n_clusters > 2 and problem.objective.can_relocate and not is_as_published
+    are_told = step == 1 or n_samples // step >= _FEWEST * n_clusters
+    return n_clusters > 2 and are_told and problem.objective.can_relocate and not is_as_published
 
 
 def few_step(n_samples: int) -> int:
