@@ -205,6 +205,18 @@ def test_clusters_like_data_that_miss_the_goal_miss_it_too(goal, n_clusters):
     np.testing.assert_allclose(model.proportions_, np.tile([1 / 3, 2 / 3], (n_clusters, 1)))
 
 
+def test_prices_that_went_astray_are_not_what_a_fit_is_proved_with():
+    data = people(800, n_clusters=4, n_groups=2, seed=0)
+    problem = problem_of(data)
+    aim = GoalAim(MaxFairnessError(problem.fairness, 0.01), NAMES)
+    found = aim.fit(problem, Start(data.init))
+    wild = np.random.default_rng(0).normal(size=found.result.warm.theta.shape) * 1e9
+    astray = replace(found, result=replace(found.result, warm=replace(found.result.warm, theta=wild)))
+    proved, usual = aim.proved(problem, astray).result, aim.proved(problem, found).result
+    assert proved.lower_bound >= 0.98 * usual.lower_bound > 0
+    assert proved.lower_bound <= proved.objective * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("kind", ["log-normal columns", "heavy tails"])
 def test_a_cluster_that_prices_leave_empty_gets_people_who_meet_the_goal(kind):
     """Far rows would be clusters of one person; put there after repairs, somebody would break the goal again."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._fairness.term import Representation
+from .._goals.conditions import Conditions
 from .._objectives import Objective
 from .._solvers import Solver
+from .._solvers.cone import Prices
 from .._sweep.question import DataSweep
 from .._typing import FloatArray
 from .asks import Ask, GoalAsk, PlainAsk, WeightAsk
@@ -20,6 +23,7 @@ from .settings import Settings
 
 _WORTH_PROVING = 0.1  # of what is still open: a proof that closes less is the last
 _PROVED = 1e-3  # of the cost: a bound as near as that needs no better prices
+_FAR_OFF = 0.1  # of the cost: prices that prove less may have gone astray
 
 
 @dataclass(frozen=True)
@@ -140,11 +144,17 @@ class PointsProblem(Problem):
         self.objective.fill(self.sweep, own)
         # Prices of the last iteration; where these prove little, the same for these costs, and cooler ones.
         prices = ask.proof_of(found.warm)
-        bound, is_first = ask.prove(self.sweep, prices), True
+        better: Callable[[DataSweep, Conditions, Prices], Prices] = ask.solver.solve
+        bound = ask.prove(self.sweep, prices)
+        if found.objective - bound > _FAR_OFF * abs(found.objective):
+            # Prices that prove less than none at all went astray, where a cluster has few people: from cold.
+            plain = ask.prove(self.sweep, replace(prices, theta=np.zeros_like(prices.theta)))
+            if plain > bound:
+                prices, better = ask.solver.solve(self.sweep, ask.goal), ask.solver.cool
+                bound = max(plain, ask.prove(self.sweep, prices))
         while found.objective - bound > _PROVED * abs(found.objective):
-            better = ask.solver.solve if is_first else ask.solver.cool
-            before, tried, is_first = bound, better(self.sweep, ask.goal, prices), False
-            proved = ask.prove(self.sweep, tried)
+            before, tried = bound, better(self.sweep, ask.goal, prices)
+            proved, better = ask.prove(self.sweep, tried), ask.solver.cool
             if proved > bound:
                 prices, bound = tried, proved
             is_worth_it = proved - before > _WORTH_PROVING * (found.objective - before)
