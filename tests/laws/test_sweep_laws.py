@@ -208,7 +208,7 @@ def test_very_many_clusters_have_one_table_of_pairs_for_several_chunks():
     rng = np.random.default_rng(0)
     codes, n_clusters = rng.integers(2, size=17_000).astype(np.int32), 1200
     layout = build_layout(codes, 2)
-    assert len(layout.chunk_cell) == 6  # three of each cell, which have two tables
+    assert len(layout.chunk_cell) == 6  # three of each cell, which have two tables: there is room for five of all
     excess = rng.gamma(2.0, size=(layout.n_tiles, n_clusters, 64)).astype(np.float32)
 
     def counted(layout, excess, n_threads=1):

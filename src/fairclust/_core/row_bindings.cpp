@@ -78,13 +78,16 @@ static void clear(PairSums& held, int64_t n_clusters) {
 constexpr int64_t kMostPairs = int64_t(1) << 23;  // sums of pairs that chunks have room for, all together: 64 MB
 
 // Chunks whose pairs are added up in one table, one after the other: of a cell, as few as room allows. They depend on the
-// data alone, as chunks do.
+// data alone, as chunks do. None: every chunk has a table of its own.
 static std::vector<std::vector<int64_t>> pair_units(const Plan& plan, int64_t n_clusters, int64_t n_cells) {
-    std::vector<std::vector<int64_t>> of_cell(static_cast<size_t>(n_cells)), units;
+    std::vector<std::vector<int64_t>> units;
+    const int64_t most = std::max<int64_t>(kMostPairs / n_clusters / n_clusters, 1);
+    if (plan.n_chunks() <= most) return units;
+    std::vector<std::vector<int64_t>> of_cell(static_cast<size_t>(n_cells));
     for (int64_t c = 0; c < plan.n_chunks(); ++c) of_cell[plan.cell(c)].push_back(c);
-    const int64_t most = std::max<int64_t>(kMostPairs / n_clusters / n_clusters / n_cells, 1);
+    const int64_t of_each = std::max<int64_t>(most / n_cells, 1);
     for (const auto& chunks : of_cell) {
-        const int64_t n = static_cast<int64_t>(chunks.size()), together = (n + most - 1) / most;
+        const int64_t n = static_cast<int64_t>(chunks.size()), together = (n + of_each - 1) / of_each;
         for (int64_t first = 0; first < n; first += together)
             units.emplace_back(chunks.begin() + first, chunks.begin() + std::min(first + together, n));
     }
@@ -100,7 +103,7 @@ struct SweepTables {
     float scale;
     bool is_bent;  // with curvature
     std::vector<EveryNth> every;
-    std::vector<std::vector<int64_t>> units;  // chunks that are counted one after the other
+    std::vector<std::vector<int64_t>> units;  // chunks that are counted one after the other; none: each is one
     Parts parts, pairs;                       // of the chunks, of the units
     std::unique_ptr<PairSums[]> held;         // of each thread, where there is curvature
 
@@ -109,7 +112,7 @@ struct SweepTables {
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K, kBits), scale(static_cast<float>(kBits * scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
           units(pair_units(plan_, steps ? K : 1, scaled_price.shape(0))),
-          parts(plan_, kSums * K + 3 + (steps ? kSums * K : 0)), pairs(is_bent ? units.size() : 0, K * K),
+          parts(plan_, kSums * K + 3 + (steps ? kSums * K : 0)), pairs(steps ? n_units() : 0, K * K),
           held(new PairSums[steps ? plan_.threads(n_threads) : 1]) {
         for (int i = 0; steps && i < plan.threads(n_threads); ++i) clear(held[i], K);
         const int64_t n_cells = scaled_price.shape(0);
@@ -124,13 +127,18 @@ struct SweepTables {
         }
     }
 
+    int64_t n_units() const { return units.empty() ? plan.n_chunks() : static_cast<int64_t>(units.size()); }
+    int64_t first_of(int64_t unit) const { return units.empty() ? unit : units[unit].front(); }
+
     // Calls work(chunk, unit, worker) for every chunk.
     template <class Work> void run_units(int n_threads, const Work& work) {
-        run(static_cast<int64_t>(units.size()), n_threads, [&](int64_t unit, int worker) {
-            for (const int64_t c : units[unit]) {
-                work(c, unit, worker);
-                if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, pairs.of(unit));
-            }
+        const auto one = [&](int64_t c, int64_t unit, int worker) {
+            work(c, unit, worker);
+            if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, pairs.of(unit));
+        };
+        run(n_units(), n_threads, [&](int64_t unit, int worker) {
+            if (units.empty()) return one(unit, unit, worker);
+            for (const int64_t c : units[unit]) one(c, unit, worker);
         });
     }
 
@@ -161,8 +169,8 @@ struct SweepTables {
             if (!is_bent) continue;
             parts.add_totals_to(curvature.data() + j * K * K, K + 1, c, squares_at(), K, kSums);  // the diagonal
         }
-        for (size_t u = 0; is_bent && u < units.size(); ++u)
-            pairs.add_to(curvature.data() + plan.cell(units[u].front()) * K * K, u, 0, K * K);
+        for (int64_t u = 0; is_bent && u < n_units(); ++u)
+            pairs.add_to(curvature.data() + plan.cell(first_of(u)) * K * K, u, 0, K * K);
         return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
     }
 };

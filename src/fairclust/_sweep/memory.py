@@ -150,23 +150,30 @@ class InMemorySweep:
 
     def _count(self, state: State, *, curvature: bool) -> Tables:
         """Of all points; where most are sure of their clusters, of the others, and of these once."""
-        if self._undecided is not None and not self._undecided.has_sorted(state):
-            self._undecided = None
-        are_few = is_cold(state, self._gap)
-        steps = cold_steps(self._steps) if are_few else self._steps
-        # A copy of few points: not of many rows, where room is dear, and curvature counts some of their runs only.
-        can_copy = self._has_few_costs and not self._are_mixed and (steps == 1).all()
-        if self._undecided is None and are_few and can_copy:
-            self._undecided = sort_points(
-                self.plan, self.layout, self.excess, self.weights, self.cell_masses[0], state, self.n_threads
-            )
-            self._are_mixed = self._undecided is None  # the mean gap is that of far people, and tells nothing
-        if self._undecided is not None:
-            return self._undecided.count(state, curvature=curvature, n_threads=self.n_threads)
+        steps = self._steps
+        if is_cold(state, self._gap):
+            steps = cold_steps(steps)
+            self._sort(state, steps)
+            if self._undecided is not None:
+                return self._undecided.count(state, curvature=curvature, n_threads=self.n_threads)
+        self._undecided = None
         return kernels.sweep(
             self.plan, self.excess, self.weights, state.scale, by_cell(state.scaled_price),
             steps if curvature else None, None, self.n_threads,
         )  # fmt: skip
+
+    def _sort(self, state: State, steps: IntArray) -> None:
+        """Tell the undecided from the sure, unless that is done, or would bring nothing.
+
+        They are copied: not of many rows, where room is dear, and curvature counts some of their runs only.
+        """
+        if self._undecided is not None and not self._undecided.has_sorted(state):
+            self._undecided = None
+        if self._undecided is None and self._has_few_costs and not self._are_mixed and (steps == 1).all():
+            self._undecided = sort_points(
+                self.plan, self.layout, self.excess, self.weights, self.cell_masses[0], state, self.n_threads
+            )
+            self._are_mixed = self._undecided is None  # the mean gap is that of far people, and tells nothing
 
     @property
     def _has_few_costs(self) -> bool:
