@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._algebra import laplacian
+from .._memory import in_own_pages
 from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._people.attributes import Cells
 from .._people.columns import Columns
@@ -212,8 +213,10 @@ class Sample:
     def of(cls, parts: Sequence[Picked], first: IntArray) -> Sample:
         """Put the blocks' rows together."""
         weights = [part.weights for part in parts if part.weights is not None]
+        rows = [part.X for part in parts]
+        room = in_own_pages((sum(map(len, rows)), rows[0].shape[1]), rows[0].dtype.type)
         return cls(
-            np.concatenate([part.X for part in parts]),
+            np.concatenate(rows, out=room),
             np.concatenate([part.codes for part in parts]),
             np.concatenate(weights) if weights else None,
             np.concatenate([part.positions + first[i] for i, part in enumerate(parts)]),

@@ -235,9 +235,10 @@ def collect(block: Block, table: BlockCells, job: Wanted) -> list[Picked]:
         last = first + len(panel.X)
         for rows, found, found_weights in zip(wanted, X, weights, strict=True):
             here = slice(*np.searchsorted(rows, (first, last)))
-            found[here] = panel.X[rows[here] - first]
+            own = rows[here] - first
+            found[here] = panel.X.take(own, axis=0)
             if panel.weights is not None:
-                found_weights.append(panel.weights[rows[here] - first])
+                found_weights.append(panel.weights[own])
         first = last
     return [
         Picked(found, codes[rows].astype(np.int32), np.concatenate(own) if own else None, rows)
