@@ -215,7 +215,7 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
     people = datasets.make_census_like(n_rows)
     X, codes = people.data, (people.sensitive_features == "male").astype(np.int8)
     sizes: dict[str, list[int]] = {}
-    plain = {name: getattr(ours.DaskRunner, name) for name in ("_gathered", "_sums")}
+    plain = {name: getattr(ours.DaskRunner, name) for name in ("_fetched", "_sums")}
 
     def weighing(self: Any, *args: Any, work: Any, of: str, **kwargs: Any) -> Any:
         found = plain[of](self, *args, work=work, **kwargs)

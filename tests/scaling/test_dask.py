@@ -120,6 +120,20 @@ def test_partitions_are_made_ready_while_samples_are_fitted(people, expected, cl
     assert {task.status for task in tasks} == {"finished"}  # the first pass has waited for them
 
 
+def test_a_sample_on_its_way_is_that_of_one_pass(people, client):
+    X, groups = as_dask(*people)
+    there = open_blocks(as_blocks(X), groups, None, 1)
+    here = open_blocks(ArrayBlocks([(people[0], people[1])]), None, None, 1)
+    drawn = [data.collect([50, 7], 4, np.array([3, 9000])) for data in (there, here)]
+    np.testing.assert_array_equal(drawn[0].X, drawn[1].X)
+    assert (list(there._promised), list(here._promised)) == ([7], [])
+    for step in (50, 7):
+        one, other = there.sample(step, 4), here.sample(step, 4)
+        np.testing.assert_array_equal(one.X, other.X)
+        np.testing.assert_array_equal(one.positions, other.positions)
+    assert not there._promised
+
+
 @pytest.mark.parametrize("has_room", [True, False])
 def test_a_block_that_is_ready_has_its_plans_and_room_but_no_costs(people, has_room, monkeypatch):
     monkeypatch.setattr(_dask, "_has_room", lambda n_bytes: has_room)

@@ -211,6 +211,7 @@ class DaskRunner:
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self._client = _active_client()
+        self.has_others = self._client is not None
         self._n_parts = len(parts)
         self._tables: Sequence[BlockCells] | None = None
         self._seconds = np.inf  # that the last pass took
@@ -238,6 +239,28 @@ class DaskRunner:
         with _LossTold(self._client):
             self._place(tables)
             found = self._timed(partial(self._gathered, _answers, self._bundles, each, work=work))
+        yield from self._in_order(found)
+
+    def promised(
+        self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
+    ) -> Callable[[], Iterator[Result]]:
+        """Tasks that are under way until their answers are fetched; they only read, so passes may overtake them."""
+        if self._client is None:
+            return lambda: self.run(work, jobs[0], jobs=jobs, tables=tables)
+        with _LossTold(self._client):
+            self._place(tables)
+            each = [_packed([jobs[i] for i in group]) for group in self._groups]
+            futures = self._client.map(_answers, self._bundles, each, work=work, pure=False)
+
+        def fetch() -> Iterator[Result]:
+            with _LossTold(self._client):
+                found = self._fetched(futures, work=work)
+            return self._in_order(found)
+
+        return fetch
+
+    def _in_order(self, found: Sequence[Sequence[Result]]) -> Iterator[Result]:
+        """What bundles answered, by partition."""
         answers = [
             (i, one) for group, own in zip(self._groups, found, strict=True) for i, one in zip(group, own, strict=True)
         ]
@@ -334,9 +357,13 @@ class DaskRunner:
         if self._client is not None:
             futures = self._client.map(function, *arguments, **options, pure=False)
             self._release()
-            return list(self._client.gather(futures, direct=self._is_near or None))
+            return self._fetched(futures, work=options["work"])
         dask = _require_dask()
         return list(dask.compute(*map(dask.delayed(partial(function, **options), pure=False), *arguments)))
+
+    def _fetched(self, futures: Sequence[Any], *, work: Any) -> Sequence[Any]:
+        """What tasks answered to the work."""
+        return list(self._client.gather(futures, direct=self._is_near or None))
 
 
 def _bundles(client: Any, parts: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, list[int]]]]:

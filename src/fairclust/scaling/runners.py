@@ -66,6 +66,9 @@ class TreeSum:
 class Runner(Protocol):
     """Runs ``work(block, table, job)`` on every block; results come in the blocks' order, whoever finished first."""
 
+    has_others: bool
+    """Whether others work, while something else is done here."""
+
     def run(
         self,
         work: Work[Job, Result],
@@ -79,6 +82,12 @@ class Runner(Protocol):
 
     def total(self, work: Work[Job, Result], job: Job, tables: Sequence[BlockCells]) -> Result:
         """Run one job on all blocks, and add up the answers, by a :class:`TreeSum`."""
+        ...
+
+    def promised(
+        self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
+    ) -> Callable[[], Iterator[Result]]:
+        """Have one of ``jobs`` per block done by others; what is handed back asks for the results."""
         ...
 
     def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
@@ -104,6 +113,8 @@ class Threads:
     n_threads : int
         Threads that compute; one more reads ahead of them.
     """
+
+    has_others = False
 
     def __init__(self, blocks: Iterable[Block], n_threads: int) -> None:
         self._blocks = blocks
@@ -142,6 +153,12 @@ class Threads:
         for i, answer in enumerate(self.run(work, job, tables=tables)):
             found.put(i, answer)
         return found.value
+
+    def promised(
+        self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
+    ) -> Callable[[], Iterator[Result]]:
+        """Done when it is asked for."""
+        return lambda: self.run(work, jobs[0], jobs=jobs, tables=tables)
 
     def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
         """There are no others."""

@@ -7,7 +7,7 @@ without another pass, and an outer iteration is two passes: a sweep and a labell
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -74,6 +74,7 @@ class BlockData:
     n_threads: int = 1
     learned: Learned | None = None  # how the columns of a table count
     _samples: dict[int, Sample] = field(default_factory=dict, repr=False)
+    _promised: dict[int, Callable[[], Iterable[Any]]] = field(default_factory=dict, repr=False)  # on their way
 
     @cached_property
     def n_samples(self) -> int:
@@ -93,10 +94,9 @@ class BlockData:
     @cached_property
     def tables(self) -> list[BlockCells]:
         """Per block: what a pass knows of its place among the others."""
-        first = np.cumsum([0, *(part.n_rows for part in self.parts)])
         return [
             BlockCells(codes, before, int(row))
-            for codes, before, row in zip(self._codes, self.earlier_counts, first[:-1], strict=True)
+            for codes, before, row in zip(self._codes, self.earlier_counts, self._first_rows, strict=True)
         ]
 
     @cached_property
@@ -173,31 +173,52 @@ class BlockData:
 
     def sample(self, step: int, n_clusters: int) -> Sample:
         """One row in ``step`` of each cell; one pass, unless it was collected before."""
+        if step not in self._samples and step in self._promised:
+            self._keep([step], n_clusters, self._promised.pop(step)())
         if step not in self._samples:
             self.collect([step], n_clusters)
         return self._samples[step]
 
     def collect(self, steps: Sequence[int], n_clusters: int, rows: IntArray | None = None) -> Sample:
-        """Collect samples of one row in so many of each cell, which are kept, and some rows by number; one pass."""
+        """Collect samples of one row in so many of each cell, which are kept, and some rows by number; one pass.
+
+        Where others do it, all samples but the first come later: they are on their way until they are asked for.
+        """
+        n_now = 1 if self.runner.has_others else len(steps)
+        jobs = self._wanted(steps[:n_now], n_clusters, rows)
+        parts = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
+        for step in steps[n_now:]:
+            self._promised[step] = self.runner.promised(collect, self._wanted([step], n_clusters), self.tables)
+        return self._keep(steps[:n_now], n_clusters, parts)
+
+    def _wanted(self, steps: Sequence[int], n_clusters: int, rows: IntArray | None = None) -> list[Wanted]:
+        """What is asked of each block."""
         wanted = np.empty(0, dtype=np.int64) if rows is None else rows
-        first = np.cumsum([0, *(part.n_rows for part in self.parts)])
         by_cell = [sampling_steps(self.cell_counts.sum(axis=0), n_clusters, step) for step in steps]
-        jobs = [
+        return [
             Wanted(
                 by_cell,
                 self.earlier_counts[i],
-                wanted[(wanted >= first[i]) & (wanted < first[i + 1])] - first[i],
+                wanted[(wanted >= first) & (wanted < first + part.n_rows)] - first,
                 self.n_features,
                 self.dtype,
             )
-            for i in range(len(self.parts))
+            for i, (first, part) in enumerate(zip(self._first_rows, self.parts, strict=True))
         ]
-        parts = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
-        *samples, by_number = (Sample.of(own, first) for own in zip(*parts, strict=True))
-        for step, own_steps, sample in zip(steps, by_cell, samples, strict=True):
+
+    def _keep(self, steps: Sequence[int], n_clusters: int, parts: Iterable[Sequence[Picked]]) -> Sample:
+        """Keep the samples that blocks picked; hand back the rows that were asked for by number."""
+        *samples, by_number = (Sample.of(own, self._first_rows) for own in zip(*parts, strict=True))
+        for step, sample in zip(steps, samples, strict=True):
+            own_steps = sampling_steps(self.cell_counts.sum(axis=0), n_clusters, step)
             weights = sampled_weights(own_steps, step, sample.codes, sample.weights, self.cell_masses, self.n_samples)
             self._samples[step] = replace(sample, weights=weights)
         return by_number
+
+    @cached_property
+    def _first_rows(self) -> IntArray:
+        """Number of each block's first row."""
+        return np.cumsum([0, *(part.n_rows for part in self.parts)])[:-1]
 
 
 @dataclass(frozen=True)
