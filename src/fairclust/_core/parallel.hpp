@@ -19,6 +19,8 @@ namespace fairclust {
 // Threads that stay: a sweep over a small data set takes less time than starting one. They listen for a moment after
 // each job, then sleep. The pool is never destroyed, so that nothing has to be joined when Python exits.
 class Pool {
+    static constexpr int kListens = 16000;  // about 0.2 ms: longer than Python takes between two kernels
+
 public:
     // The process's pool; a forked child gets a new one, since threads do not survive a fork.
     static Pool& instance() {
@@ -68,7 +70,7 @@ private:
     void serve(int worker) {
         uint64_t seen = 0;
         for (;;) {
-            for (int spin = 0; spin < 4000 && round_.load(std::memory_order_acquire) == seen; ++spin) pause();
+            for (int spin = 0; spin < kListens && round_.load(std::memory_order_acquire) == seen; ++spin) pause();
             {
                 std::unique_lock<std::mutex> lock(mutex_);
                 wake_.wait(lock, [&] { return round_.load() != seen; });
