@@ -69,6 +69,13 @@ def test_cold_sweeps_visit_few_points():
     assert sorting._undecided is None
 
 
+def test_everybody_is_sure_of_the_only_cluster(each_kernel):
+    sweep = in_memory_sweep(np.ones((100, 1)), np.repeat([0, 1], 50).astype(np.int32), 2)
+    masses, _, places = each_kernel.open_places(sweep.plan, sweep.excess, None, np.zeros((2, 1)), 1.0, 1)
+    assert masses.tolist() == [[50.0], [50.0]]
+    assert len(places) == 0
+
+
 def test_other_costs_are_sorted_anew():
     q = question(n_samples=3000)
     sorting, plain = both(q)

@@ -179,8 +179,10 @@ def open_places(
         costs, w = _rows(excess[tiles], rows), _weights(weights, rows)
         priced = costs.astype(np.float32) + price[cell].astype(np.float32)
         best = priced.argmin(axis=1)
-        two = np.partition(priced, 1, axis=1) if price.shape[1] > 1 else np.array([[0.0, np.inf]])
-        is_open = two[:, 1] - two[:, 0] < margin
+        is_open = np.zeros(len(best), dtype=bool)  # of one cluster everybody is sure
+        if price.shape[1] > 1:
+            two = np.partition(priced, 1, axis=1)
+            is_open = two[:, 1] - two[:, 0] < margin
         w = np.where(is_open, 0.0, w)
         masses[cell] += np.bincount(best, weights=w, minlength=price.shape[1])
         cost += float(w @ costs[np.arange(len(best)), best])
