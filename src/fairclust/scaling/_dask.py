@@ -245,8 +245,7 @@ class DaskRunner:
         self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
     ) -> Callable[[], Iterator[Result]]:
         """Tasks that are under way until their answers are fetched; they only read, so passes may overtake them."""
-        if self._client is None:
-            return lambda: self.run(work, jobs[0], jobs=jobs, tables=tables)
+        assert self._client is not None  # without one, nobody has others
         with _LossTold(self._client):
             self._place(tables)
             each = [_packed([jobs[i] for i in group]) for group in self._groups]
