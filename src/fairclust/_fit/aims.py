@@ -256,7 +256,8 @@ def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
     Where that is not so, for clusters of a few people, they are whole from the start.
     """
     settings = problem.settings
-    first = problem.fit_ask(ask.on_sample(1.0), start, replace(settings, max_iter=max(settings.max_iter - 1, 1)))
+    rough = replace(settings, max_iter=max(settings.max_iter - 1, 1), worth_a_step_back=_WORTH_COLD)
+    first = problem.fit_ask(ask.on_sample(1.0), start, rough)
     first = replace(first, labels=None)  # room for as many again
     if first.masses.sum(axis=1).min() >= _MANY * problem.sweep.person:
         last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1), _WORTH_COLD)
@@ -277,11 +278,11 @@ def _cooled(problem: Problem, ask: GoalAsk, result: FitResult) -> FitResult:
     return after
 
 
-def _cold(problem: Problem, ask: GoalAsk, first: FitResult, max_iter: int, least_fall: float = -np.inf) -> FitResult:
+def _cold(problem: Problem, ask: GoalAsk, first: FitResult, max_iter: int, least_fall: float = 0.0) -> FitResult:
     """Go on at the coldest prices, while that saves so much of the cost; the history goes on where it falls."""
     cold = replace(first.warm, temperature=ask.solver.coldest * first.warm.gap)
     settings = replace(problem.settings, max_iter=max_iter, least_fall=least_fall)
-    last = problem.fit_ask(ask, Start(first.parameters, cold), settings)
+    last = problem.fit_ask(ask, Start(first.own, cold), settings)
     history = np.append(first.energy_history[first.energy_history > last.energy_history[0]], last.energy_history)
     return replace(last, energy_history=history, n_iter=len(history), n_sweeps=first.n_sweeps + last.n_sweeps)
 

@@ -126,7 +126,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             move = _move(objective, sweep, last, labels, masses, cost, reach, settings.tol)
             energy = move.value + (penalty if masses is hard.masses else ask.penalty(masses, warm))
         if best is not None and energy >= dearest:
-            if last.lead == 0:
+            if last.lead == 0 or last.saved <= settings.worth_a_step_back * abs(dearest):
                 reason = StopReason.NO_IMPROVEMENT
                 move = last
                 break
@@ -146,7 +146,8 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         if len(history) > 1 and energy - (history[-2] - energy) * n_falls_left > settings.to_reach:
             reason = StopReason.HOPELESS
             break
-        if len(history) > 1 and history[-2] - energy <= settings.least_fall * abs(energy):
+        # The next can save about as much as the parameters did, and a person of each group here or there.
+        if _is_worth_little(history, move.saved + masses.size * sweep.person * hard.gap, settings.least_fall):
             reason = StopReason.SETTLED
             break
         if ask.rests_on_energy:
@@ -176,7 +177,8 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
 class _Move:
     """Where the parameters went, the labels' own, how much more the labels cost there, F of the labels, how far.
 
-    And whether the sweep has the point costs there: the last move's are never asked for.
+    And how much less the labels cost at their own than at the last ones, and whether the sweep has the point costs
+    there: the last move's are never asked for.
     """
 
     to: FloatArray
@@ -184,6 +186,7 @@ class _Move:
     lead: float = 0.0
     value: float = 0.0
     length: float = np.inf
+    saved: float = np.inf
     is_filled: bool = True
 
 
@@ -213,8 +216,8 @@ def _move(
     lead = objective.lead(to, own, sizes) if is_ahead else 0.0
     saved = objective.lead(last.to, own, sizes)
     if cost is not None and saved < _MOST_SAVED * cost:
-        return _Move(to, own, lead, cost - saved, length, is_filled=False)
-    return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length)
+        return _Move(to, own, lead, cost - saved, length, saved, is_filled=False)
+    return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length, saved)
 
 
 def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
@@ -251,6 +254,12 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         labels, parameters, state, masses, value, energy,
         np.array(history), len(history), sweep.n_sweeps - n_before, reason, warm=state,
     )  # fmt: skip
+
+
+def _is_worth_little(history: list[float], to_save: float, least_fall: float) -> bool:
+    """Whether the last iteration brought less than that, or leaves less to save."""
+    fall = history[-2] - history[-1] if len(history) > 1 else np.inf
+    return least_fall > 0 and bool(np.isfinite(history[-1]) and min(fall, to_save) <= least_fall * abs(history[-1]))
 
 
 def _is_slow(history: list[float], settings: Settings, ask: Ask) -> bool:
