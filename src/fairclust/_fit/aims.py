@@ -260,7 +260,8 @@ def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
     first = problem.fit_ask(ask.on_sample(1.0), start, rough)
     first = replace(first, labels=None)  # room for as many again
     if first.masses.sum(axis=1).min() >= _MANY * problem.sweep.person:
-        last = _cold(problem, ask, first, max(settings.max_iter - first.n_iter, 1), _WORTH_COLD)
+        many = replace(ask, solver=ask.solver.for_many())
+        last = _cold(problem, many, first, max(settings.max_iter - first.n_iter, 1), _WORTH_COLD)
         if ask.penalty(last.masses) == 0:
             return last
     again = _cooled(problem, ask, problem.fit_ask(ask, start))

@@ -24,6 +24,7 @@ from .trust import ENOUGH, Trust
 _COOLING = 0.2  # of the temperature, from one to the next
 _ROUNDING = 1e-9  # relative difference of two temperatures that is none
 _SOFTNESS = 2.0  # temperatures, for the mixes: sharper ones turn faster than points change, and steps overshoot
+_COLD_TRUSTED = 2.0  # temperatures of the first step below a cold start's last: few points say how all will turn
 _LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model is wrong for other reasons, rounding
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
 _ONE = 1.0  # or one person, as people weigh on average
@@ -117,6 +118,10 @@ class ConeSolver:
             return self
         return replace(self, coldest=self.cooling[-1], tol=_ROUGH * self.tol, is_rough=True)
 
+    def for_many(self) -> ConeSolver:
+        """The same where a person is next to nothing: the coldest prices save as much as a cold start's, to the digit."""
+        return replace(self, tol=self.tol * self.cooling[-1] / self.coldest)
+
     def can_cool(self, prices: Prices) -> bool:
         """Whether a cooler temperature is left."""
         return prices.temperature > self.coldest * prices.gap * (1 + _ROUNDING)
@@ -131,7 +136,8 @@ class ConeSolver:
     ) -> Prices:
         """Newton's steps at one temperature, each unknown's as long as its last ones let it be trusted."""
         at = self._at(sweep, conditions, theta, tau)
-        trust = Trust(theta.shape)
+        is_cold = tau < (1 - _ROUNDING) * self.cooling[-1] * gap
+        trust = Trust(theta.shape, _COLD_TRUSTED) if is_cold else Trust(theta.shape)
         enough = (_ROUGH if rough else 1.0) * self.tol * tau * float(at.answer.masses.sum())
         for _ in range(self.max_steps):
             taken = _newton(at, tau, conditions, trust.lengths)
