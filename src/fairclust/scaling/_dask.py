@@ -86,7 +86,8 @@ class DaskBlocks(Blocks):
         sizes = None if self._is_frame or np.isnan(X.shape[0]) else X.chunks[0]
         aligned = [_aligned(name, column, len(parts), sizes) for name, column in columns]
         prepare = dask.delayed(_prepared)
-        return DaskRunner([prepare(part, *own, reading) for part, *own in zip(parts, *aligned, strict=True)])
+        prepared = [prepare(part, *own, reading) for part, *own in zip(parts, *aligned, strict=True)]
+        return DaskRunner(prepared, _in_memory(X, len(parts)))
 
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """Partitions are not read here."""
@@ -207,9 +208,16 @@ class DaskRunner:
     The partitions are prepared once and kept on the workers (which spill to disk what does not fit), those of one
     worker in a few bundles. A pass is a task per bundle, which adds up what it can: so it costs the scheduler a few
     tasks, however many partitions there are. Bundles move, or are made again, when workers go.
+
+    Parameters
+    ----------
+    parts : sequence of delayed
+        Partitions, as passes want them.
+    sources : sequence of futures or None
+        What they are made from, where the cluster has that in memory. None: they are loaded first.
     """
 
-    def __init__(self, parts: Sequence[Any]) -> None:
+    def __init__(self, parts: Sequence[Any], sources: Sequence[Any] | None = None) -> None:
         self._client = _active_client()
         self.has_others = self._client is not None
         self._n_parts = len(parts)
@@ -224,10 +232,10 @@ class DaskRunner:
                 self._groups = [[i] for i in range(self._n_parts)]
                 self._bundles = self._kept(_bundled, [[part] for part in held], self._groups)
             else:
-                futures, bundles = _bundles(self._client, parts)
+                bundles = _bundles(self._client, parts, sources)
                 self._groups = [numbers for _, numbers in bundles]
                 self._bundles = [bundle for bundle, _ in bundles]
-                self._bound = [*futures, *self._bundles]
+                self._bound = [*self._bundles]
                 self._is_near = all(map(_is_near, _workers(self._client, self._n_parts)[0]))
 
     def run(
@@ -365,36 +373,50 @@ class DaskRunner:
         return list(self._client.gather(futures, direct=self._is_near or None))
 
 
-def _bundles(client: Any, parts: Sequence[Any]) -> tuple[list[Any], list[tuple[Any, list[int]]]]:
-    """Prepare the partitions; and bundles of a worker's, that fit into a part of its memory, with their numbers.
+def _bundles(client: Any, parts: Sequence[Any], sources: Sequence[Any] | None) -> list[tuple[Any, list[int]]]:
+    """Prepare the partitions: bundles of a worker's, that fit into a part of its memory, with their numbers.
 
     Neighbours go to the same worker, where that costs little: then their answers can be added there. Partitions that
     are loaded now, and small ones; large ones that are in memory stay where they are, but for what is beyond a worker's
     share.
     """
     distributed = sys.modules["distributed"]
-    _, shares = _workers(client, len(parts))
-    if distributed.futures_of(parts) or not shares:
-        held = client.persist(parts)
-    else:
-        loaded = [client.persist([parts[i] for i in own], **_on(name)) for name, own in shares.items()]
-        held = [part for own in loaded for part in own]
-    futures = [distributed.futures_of(part)[0] for part in held]
-    distributed.wait(futures)
+    if sources is None:
+        parts = _loaded_parts(client, parts)
+        sources = [distributed.futures_of(part)[0] for part in parts]
+    distributed.wait(sources)
     workers, shares = _workers(client, len(parts))  # there may be more by now
-    sizes = client.nbytes([future.key for future in futures], summary=False)
+    sizes = client.nbytes([source.key for source in sources], summary=False)
     if sum(sizes.values()) > _SMALL * len(parts):
-        holders = client.who_has(futures)
-        shares = _near_holders([holders.get(future.key, ()) for future in futures], shares)
-    bundles = []
+        holders = client.who_has(sources)
+        shares = _near_holders([holders.get(source.key, ()) for source in sources], shares)
+    bundled, bundles = _require_dask().delayed(_bundled, pure=False), []
     for name, own in (shares or {"": list(range(len(parts)))}).items():
         worker = workers.get(name, {"nthreads": 1, "memory_limit": 0})
         n_tasks = worker["nthreads"] * (_BUNDLES_PER_THREAD if worker["nthreads"] > 1 else 1)
         most = worker["memory_limit"] * _BUNDLE_SHARE / worker["nthreads"] if worker["memory_limit"] else np.inf
-        for group in _cut(own, [sizes.get(futures[i].key, 0) for i in own], -(-len(own) // n_tasks), most):
-            bundle = client.submit(_bundled, [futures[i] for i in group], group, pure=False, **_on(name))
+        for group in _cut(own, [sizes.get(sources[i].key, 0) for i in own], -(-len(own) // n_tasks), most):
+            bundle = client.compute(bundled([parts[i] for i in group], group), optimize_graph=False, **_on(name))
             bundles.append((bundle, group))
-    return futures, bundles
+    return bundles
+
+
+def _loaded_parts(client: Any, parts: Sequence[Any]) -> Sequence[Any]:
+    """Partitions in the workers' memory; neighbours on the same worker, unless some of their data are there already."""
+    _, shares = _workers(client, len(parts))
+    if sys.modules["distributed"].futures_of(parts) or not shares:
+        return client.persist(parts)
+    loaded = [client.persist([parts[i] for i in own], **_on(name)) for name, own in shares.items()]
+    return [part for own in loaded for part in own]
+
+
+def _in_memory(X: Any, n_parts: int) -> list[Any] | None:
+    """What the partitions are made from, one for each and in their order, where workers hold that; None: they do not."""
+    distributed = sys.modules.get("distributed")
+    held = [] if distributed is None else distributed.futures_of(X)
+    if len(held) != n_parts or not all(isinstance(future.key, tuple) for future in held):
+        return None
+    return sorted(held, key=lambda future: future.key[1:])
 
 
 def _unrestricted(dask_scheduler: Any, keys: Sequence[Any]) -> None:
