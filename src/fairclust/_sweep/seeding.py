@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.cluster import kmeans_plusplus
 
 from .._checks import check_centers
@@ -49,7 +50,11 @@ def starting_centers(
         rows = sampled_rows(X.shape[0], n_clusters, random_state)
         rows = rows if weights is None else rows[weights[rows] > 0]
         X, weights = X[rows], None if weights is None else weights[rows]
-    return [_centers(X, n_clusters, init, random_state, weights) for _ in range(n_starts)]
+    own = X.dtype
+    if isinstance(init, str) and not sparse.issparse(X):
+        X = X.astype(np.float64, copy=False)  # scikit-learn would do so in pieces, in every step
+    starts = (_centers(X, n_clusters, init, random_state, weights) for _ in range(n_starts))
+    return [centers.astype(own, copy=False) for centers in starts]
 
 
 def _centers(
@@ -63,7 +68,8 @@ def _centers(
         chance = None if weights is None else weights / weights.sum()
         chosen = X[random_state.choice(X.shape[0], n_clusters, replace=False, p=chance)]
         return np.ascontiguousarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
-    centers, _ = kmeans_plusplus(X, n_clusters, sample_weight=weights, random_state=random_state)
+    with config_context(assume_finite=True, skip_parameter_validation=True):  # we have looked
+        centers, _ = kmeans_plusplus(X, n_clusters, sample_weight=weights, random_state=random_state)
     return np.ascontiguousarray(centers)
 
 
