@@ -204,18 +204,24 @@ template <class T> struct Scratch {  // a buffer per worker, on cache lines of i
 
 // The chunks' partial tables, added in chunk order.
 struct Parts {
-    int64_t n_chunks, width;
+    static constexpr int64_t kApart = 16;  // doubles, two cache lines: the tables of chunks that are under way share none
+    int64_t n_chunks, width, stride;
     std::vector<double> data;
+    double* first;
     Parts(int64_t n_chunks_, int64_t width_)
-        : n_chunks(n_chunks_), width(width_), data(table_size({size_t(n_chunks_), size_t(width_)}), 0.0) {}
+        : n_chunks(n_chunks_), width(width_), stride((width_ + kApart - 1) / kApart * kApart),
+          data(table_size({size_t(n_chunks_) + 1, size_t(stride)}), 0.0) {
+        first = data.data() + kApart - reinterpret_cast<uintptr_t>(data.data()) / sizeof(double) % kApart;
+    }
     Parts(const Plan& plan, int64_t width_) : Parts(plan.n_chunks(), width_) {}
-    double* of(int64_t chunk) { return data.data() + chunk * width; }
-    void add_to(double* out, int64_t chunk, int64_t first, int64_t count) const {
-        for (int64_t i = 0; i < count; ++i) out[i] += data[chunk * width + first + i];
+    Parts(const Parts&) = delete;
+    double* of(int64_t chunk) { return first + chunk * stride; }
+    void add_to(double* out, int64_t chunk, int64_t from, int64_t count) const {
+        for (int64_t i = 0; i < count; ++i) out[i] += first[chunk * stride + from + i];
     }
     // The same for sums of so many values each, to places so far apart.
-    void add_totals_to(double* out, int64_t apart, int64_t chunk, int64_t first, int64_t count, int64_t values) const {
-        const double* from = data.data() + chunk * width + first;
+    void add_totals_to(double* out, int64_t apart, int64_t chunk, int64_t at, int64_t count, int64_t values) const {
+        const double* from = first + chunk * stride + at;
         for (int64_t i = 0; i < count; ++i, from += values) out[i * apart] += std::accumulate(from, from + values, 0.0);
     }
     Table sum(size_t rows, size_t columns) const {

@@ -20,6 +20,9 @@ namespace fairclust {
 // each job, then sleep. The pool is never destroyed, so that nothing has to be joined when Python exits.
 class Pool {
     static constexpr int kListens = 16000;  // about 0.2 ms: longer than Python takes between two kernels
+    // Bits of the gate: the number of the round is above these, whether it is open, how many are inside.
+    static constexpr int kRound = 32;
+    static constexpr uint64_t kOpen = uint64_t{1} << 31, kInside = kOpen - 1;
 
 public:
     // The process's pool; a forked child gets a new one, since threads do not survive a fork.
@@ -32,9 +35,10 @@ public:
         return *current();
     }
 
-    // Runs job(worker) on the caller (worker 0) and on n_threads - 1 others (fewer where the system gives no more);
-    // returns when all are done. What any of them throws is thrown here, the first of several. A second caller at the
-    // same time works alone.
+    // Runs job(worker) on the caller (worker 0) and on up to n_threads - 1 others; returns when all that began are done.
+    // Who does not come in time is not waited for: on a busy machine, a thread may get its turn long after the caller has
+    // done everything. So a job must be done when one of them returns. What any of them throws is thrown here, the first
+    // of several. A second caller at the same time works alone.
     void run(int n_threads, const std::function<void(int)>& job) {
         std::unique_lock<std::mutex> turn(busy_, std::try_to_lock);
         if (n_threads <= 1 || !turn.owns_lock()) return job(0);
@@ -43,12 +47,12 @@ public:
             std::lock_guard<std::mutex> lock(mutex_);
             job_ = &job;
             n_wanted_ = n_threads - 1;
-            pending_.store(n_threads - 1);
-            round_.fetch_add(1);
+            gate_.store(((gate_.load() >> kRound) + 1) << kRound | kOpen);
         }
         wake_.notify_all();
         work(job, 0);
-        while (pending_.load() > 0) std::this_thread::yield();
+        gate_.fetch_and(~kOpen);
+        while (gate_.load() & kInside) std::this_thread::yield();
         if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     }
 
@@ -69,17 +73,27 @@ private:
 
     void serve(int worker) {
         uint64_t seen = 0;
+        const auto is_new = [&] { return gate_.load(std::memory_order_acquire) >> kRound != seen; };
         for (;;) {
-            for (int spin = 0; spin < kListens && round_.load(std::memory_order_acquire) == seen; ++spin) pause();
+            for (int spin = 0; spin < kListens && !is_new(); ++spin) pause();
             {
                 std::unique_lock<std::mutex> lock(mutex_);
-                wake_.wait(lock, [&] { return round_.load() != seen; });
-                seen = round_.load();
+                wake_.wait(lock, is_new);
+                seen = gate_.load() >> kRound;
                 if (worker > n_wanted_) continue;
             }
+            if (!enter(seen)) continue;
             work(*job_, worker);
-            pending_.fetch_sub(1);
+            gate_.fetch_sub(1);
         }
+    }
+
+    // Counts the caller among those inside, unless the round is over.
+    bool enter(uint64_t round) {
+        uint64_t now = gate_.load();
+        while (now >> kRound == round && now & kOpen)
+            if (gate_.compare_exchange_weak(now, now + 1)) return true;
+        return false;
     }
 
     // An exception must not leave a thread (the process would end), nor the caller while others work on its job.
@@ -100,8 +114,7 @@ private:
 
     std::mutex busy_, mutex_;
     std::condition_variable wake_;
-    std::atomic<uint64_t> round_{0};
-    std::atomic<int> pending_{0};
+    std::atomic<uint64_t> gate_{0};
     const std::function<void(int)>* job_ = nullptr;
     std::exception_ptr failure_;
     int n_wanted_ = 0;
