@@ -80,6 +80,9 @@ class OracleSweep:
         self.labels = count.labels
         return HardAnswer(count.masses, count.cost, count.gap)
 
+    def weigh(self, price):
+        return self.assign(price)
+
 
 def in_memory_sweep(costs, codes, n_cells, weights=None, n_threads=1):
     """An InMemorySweep that holds these costs (N×K), as an objective would fill them in."""
@@ -104,6 +107,10 @@ class ShiftedStreamedSweep(StreamedSweep):
 
     def assign(self, price):
         answer = super().assign(price)
+        return replace(answer, cost=answer.cost - self.excess)
+
+    def weigh(self, price):
+        answer = super().weigh(price)
         return replace(answer, cost=answer.cost - self.excess)
 
 

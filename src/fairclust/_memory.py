@@ -64,19 +64,21 @@ def give_back() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-def in_own_pages(shape: int | tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+def in_own_pages(shape: int | tuple[int, ...], dtype: type[np.generic], *, at_once: bool = False) -> NDArray[Any]:
     """Zeros in pages of their own, which the system has back as soon as nobody needs them.
 
     For arrays that are made and let go again and again, between others that stay: from the C library's heap, of which
     small things take the places of those let go, they would in the end take room for two or three. And for large ones:
     NumPy asks for large pages, which virtual machines may take long to find, four times as long as filling the array;
-    passes that go through it in order take as long in small ones.
+    passes that go through it in order take as long in small ones. Pages come as they are written to, or ``at_once``:
+    then they take half as long, but one thread has to wait for all of them.
     """
     n_bytes = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     if n_bytes < _WORTH_PAGES or sys.platform == "win32":
         return np.zeros(shape, dtype=dtype)
     try:
-        pages = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (getattr(mmap, "MAP_POPULATE", 0) if at_once else 0)
+        pages = mmap.mmap(-1, n_bytes, flags=flags)
     except OSError as error:
         raise MemoryError(f"no room for {n_bytes} bytes") from error
     return np.frombuffer(pages, dtype=dtype).reshape(shape)

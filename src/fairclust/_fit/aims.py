@@ -283,7 +283,7 @@ def _cold(problem: Problem, ask: GoalAsk, first: FitResult, max_iter: int, least
     """Go on at the coldest prices, while that saves so much of the cost; the history goes on where it falls."""
     cold = replace(first.warm, temperature=ask.solver.coldest * first.warm.gap)
     settings = replace(problem.settings, max_iter=max_iter, least_fall=least_fall)
-    last = problem.fit_ask(ask, Start(first.own, cold), settings)
+    last = problem.fit_ask(ask, Start(problem.own_parameters(first), cold), settings)
     history = np.append(first.energy_history[first.energy_history > last.energy_history[0]], last.energy_history)
     return replace(last, energy_history=history, n_iter=len(history), n_sweeps=first.n_sweeps + last.n_sweeps)
 

@@ -119,7 +119,7 @@ class ConeSolver:
         return replace(self, coldest=self.cooling[-1], tol=_ROUGH * self.tol, is_rough=True)
 
     def for_many(self) -> ConeSolver:
-        """The same where a person is next to nothing: the coldest prices save as much as a cold start's, to the digit."""
+        """The same where a person is next to nothing: at the coldest, as many digits of the cost as after a start."""
         return replace(self, tol=self.tol * self.cooling[-1] / self.coldest)
 
     def can_cool(self, prices: Prices) -> bool:
@@ -173,7 +173,7 @@ def lower_bound(sweep: Sweep, conditions: Conditions, theta: FloatArray) -> floa
     """What no assignment that meets the goal costs less than, fractional ones included: one hard pass."""
     priced = conditions.prices(theta, 0.0)
     price = conditions.by_cell(priced.by_column)
-    hard = sweep.assign(price)
+    hard = sweep.weigh(price)
     slack = conditions.off_by_whole_people(priced)
     return hard.cost + float((price * hard.masses).sum()) - priced.offset - slack
 

@@ -195,6 +195,10 @@ class InMemorySweep:
         self._gap = gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(masses.T, self.base_cost + cost, gap)
 
+    def weigh(self, price: FloatArray) -> HardAnswer:
+        """The same."""
+        return self.assign(price)
+
     def hold(self, costs: FloatArray) -> None:
         """Take point costs (n_samples, n_clusters) in visiting order: for objectives that have no kernel."""
         cheapest = costs.min(axis=1)

@@ -102,6 +102,10 @@ class Sweep(Protocol):
         """
         ...
 
+    def weigh(self, price: FloatArray) -> HardAnswer:
+        """The same of labels that nobody will ask for, at point costs that nobody may ask for again."""
+        ...
+
 
 @dataclass(frozen=True)
 class Candidates:

@@ -34,6 +34,7 @@ from .work import (
     Costs,
     Description,
     HardJob,
+    HardTables,
     MovesJob,
     Picked,
     SoftJob,
@@ -401,6 +402,10 @@ class StreamedSweep:
         """Count argmin(a + price) by cell, and sum the rows by label; near-ties are split at a scale."""
         return self._assign(HardJob(self.costs, by_cell(price), split))
 
+    def weigh(self, price: FloatArray) -> HardAnswer:
+        """Count them, and nothing else: costs of the labels to hand out may be kept."""
+        return self._answer(self.ask_total(hard_tables, HardJob(self.costs, by_cell(price), is_passing=True)))
+
     def candidates(self, labels: RuledLabels, move_kinds: IntArray, count: int) -> Candidates:
         """Rows whose moves cost least; a pass."""
         found = self.ask_total(moves_of, MovesJob(labels.job, move_kinds, count))
@@ -430,6 +435,9 @@ class StreamedSweep:
     def _assign(self, job: HardJob) -> HardAnswer:
         found = self.ask_total(hard_tables, job)
         self.labels = RuledLabels(found.digest, job, found.cost, found.masses.sum(axis=0), found.sums)
+        return self._answer(found)
+
+    def _answer(self, found: HardTables) -> HardAnswer:
         self._gap = gap = found.gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(found.masses.T, found.cost, gap)
 

@@ -305,20 +305,17 @@ class KeptCosts:
         own = self._costs
         return self._panels if own is not None and own.is_same(costs) else None
 
-    def room(self, i: int, shape: tuple[int, ...]) -> FloatArray | None:
+    def room(self, i: int, shape: tuple[int, ...], *, at_once: bool = False) -> FloatArray | None:
         """Room for the costs of panel i, which may hold old ones; None: there is none."""
         self._costs = None
         known = self._panels[i] if i < len(self._panels) else None
         if known is not None and known[0].shape == shape:
             return known[0]
-        return in_own_pages(shape, np.float32) if self._has_room(4 * math.prod(shape)) else None
+        return in_own_pages(shape, np.float32, at_once=at_once) if self._has_room(4 * math.prod(shape)) else None
 
     def make_room(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Take room for the costs of all panels, before there are any."""
-        rooms = [self.room(i, shape) for i, shape in enumerate(shapes)]
-        for room in rooms:
-            if room is not None:
-                room.fill(0.0)  # until it is written to, a page is a promise
+        rooms = [self.room(i, shape, at_once=True) for i, shape in enumerate(shapes)]
         self._panels = [None if room is None else (room, 0.0) for room in rooms]
 
     def keep(self, costs: Costs, panels: list[tuple[FloatArray, float] | None]) -> None:
@@ -519,8 +516,8 @@ def _summed(x: FloatArray, like: CodedRows) -> FloatArray:
     return np.concatenate((np.nan_to_num(numbers), (~np.isnan(numbers)).astype(float), codes))
 
 
-def _panels(block: Block, table: BlockCells, costs: Costs) -> Iterator[_Rows]:
-    """The rows of a block, a panel at a time. Costs are kept where the block has room for them."""
+def _panels(block: Block, table: BlockCells, costs: Costs, *, keeps: bool = True) -> Iterator[_Rows]:
+    """The rows of a block, a panel at a time. Costs are kept where the block has room for them, unless not wanted."""
     first, kept, before = 0, block.kept, table.before
     known = None if kept is None else kept.of(costs)
     fresh: list[tuple[FloatArray, float] | None] = []
@@ -530,12 +527,12 @@ def _panels(block: Block, table: BlockCells, costs: Costs) -> Iterator[_Rows]:
         own = None if known is None else known[i]
         rows = _Rows(panel.X, layout, plan, weights, costs, own, before, table.first_row + first)
         before = before + layout.cell_counts
-        if kept is not None and known is None:
+        if kept is not None and known is None and keeps:
             rows = rows.keeping(kept, i)
             fresh.append(rows.kept)
         yield rows
         first += len(panel.X)
-    if kept is not None and known is None:
+    if kept is not None and known is None and keeps:
         kept.keep(costs, fresh)
 
 
@@ -595,12 +592,16 @@ def soft_tables(block: Block, table: BlockCells, job: SoftJob) -> SoftTables:
 
 @dataclass(frozen=True)
 class HardJob:
-    """Labels argmin(a + price), near-ties split at a scale (0: not at all), but for single rows that moved."""
+    """Labels argmin(a + price), near-ties split at a scale (0: not at all), but for single rows that moved.
+
+    Of labels in passing only masses and cost are wanted: no sums are made, and costs that are kept stay what they are.
+    """
 
     costs: Costs
     price: FloatArray  # (cells, clusters)
     split: float = 0.0
     moved: Mapping[int, int] = field(default_factory=dict)
+    is_passing: bool = False
 
 
 @dataclass(frozen=True)
@@ -621,12 +622,12 @@ class HardTables:
 
 
 def hard_tables(block: Block, table: BlockCells, job: HardJob) -> HardTables:
-    """Count the labels of a block, and sum its rows by label."""
+    """Count the labels of a block, and sum its rows by label, but in passing."""
     n_clusters, n_sums = len(job.costs.centers), job.costs.n_sums
     answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_sums)), ())
     digest = 0
-    for rows in _panels(block, table, job.costs):
-        labels, found = rows.assign(job, with_sums=True)
+    for rows in _panels(block, table, job.costs, keeps=not job.is_passing):
+        labels, found = rows.assign(job, with_sums=not job.is_passing)
         digest = zlib.crc32(labels.tobytes(), digest)
         answer += found
     return replace(answer, digest=(digest,))
