@@ -117,7 +117,7 @@ def test_partitions_are_made_ready_while_samples_are_fitted(people, expected, cl
     assert_same(model().fit(X, sensitive_features=groups), expected)
     ((work, job, tasks),) = asked
     assert (work, job) == (make_ready, Size(4, 2))
-    assert {task.status for task in tasks} == {"finished"}  # the first pass has waited for them
+    assert [task.done() for task in tasks] == [True]  # the first pass has waited for it
 
 
 def test_a_sample_on_its_way_is_that_of_one_pass(people, client):
@@ -252,9 +252,9 @@ def on_pass(client, acts, monkeypatch):
         count(len(futures))
         return futures
 
-    def asking(client, keys, question):
+    def asking(client, keys, question, *arguments):
         count(len(keys))
-        return ask(client, keys, question)
+        return ask(client, keys, question, *arguments)
 
     monkeypatch.setattr(client, "map", handing_out)
     monkeypatch.setattr(_dask, "ask_workers", asking)
@@ -322,7 +322,7 @@ def _broken(block, table, job):
 def test_what_workers_do_not_answer_is_asked_by_tasks_that_raise(people, client, monkeypatch):
     monkeypatch.setattr(_dask, "_BRIEF", ALWAYS)
     data = open_blocks(as_blocks(as_dask(*people)[0]), None, None, 1)
-    assert data.runner._sums(work=counted, job=_dask._packed(None), n_blocks=len(data.parts))
+    assert data.runner._asked(_dask._added, work=counted, job=_dask._packed(None), n_blocks=len(data.parts))
     keys = [bundle.key for bundle in data.runner._bundles]
     assert _dask.ask_workers(client, ["nobody has it"], len) == [None]
     assert _dask.ask_workers(client, keys, _broken) == [None] * len(keys)
@@ -332,6 +332,18 @@ def test_what_workers_do_not_answer_is_asked_by_tasks_that_raise(people, client,
 
 def counted(block, table, job):
     return len(block.X)
+
+
+def test_workers_are_asked_about_an_argument_each(client):
+    held = client.scatter([2, 3])
+    assert _dask.ask_workers(client, [one.key for one in held], pow, [5, 2]) == [32, 9]
+    late = client.submit(slowly, 4, pure=False)
+    assert _dask.ask_workers(client, [late.key], pow, [2]) in ([16], [None])  # it is waited for, but not for long
+
+
+def slowly(value):
+    time.sleep(0.02)
+    return value
 
 
 @pytest.mark.parametrize("is_persisted", [True, False])
@@ -344,7 +356,8 @@ def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, m
     lazy = tuple(one.persist() for one in lazy) if is_persisted else lazy
     passes = on_pass(client, {}, monkeypatch)
     found = model(max_iter=5).fit(lazy[0], sensitive_features=lazy[1])
-    assert max(passes) == 2  # a task or a question per worker and pass, for 80 partitions
+    *passes, one, other = passes  # labels are a task per partition, for each worker
+    assert (max(passes), one + other) == (2, 80)  # else a task or a question per worker and pass, for 80 partitions
     assert found.labels_.chunks == (lazy[0].chunks[0],)
     assert_same(found, model(max_iter=5).fit(ArrayBlocks(blocks)))
 
@@ -437,15 +450,15 @@ def test_a_lost_scheduler_is_one_sentence(people, monkeypatch, tmp_path):
 
 def test_a_partition_answers_with_a_few_kilobytes(people, client, monkeypatch):
     sizes = []
-    sums = _dask.DaskRunner._sums
+    asked = _dask.DaskRunner._asked
 
-    def weighing(self, **options):
-        found = sums(self, **options)
-        tables = [one for part in found for one in part.values()]
+    def weighing(self, function, *arguments, **options):
+        found = asked(self, function, *arguments, **options)
+        tables = [one for part in found for one in part.values()] if function is _dask._added else []
         sizes.extend(len(pickle.dumps(one)) for one in tables if type(one).__name__ in ("SoftTables", "HardTables"))
         return found
 
-    monkeypatch.setattr(_dask.DaskRunner, "_sums", weighing)
+    monkeypatch.setattr(_dask.DaskRunner, "_asked", weighing)
     X, groups = as_dask(*people)
     model(max_iter=2).fit(X, sensitive_features=groups)
     assert len(sizes) >= 4 * 2  # passes and workers at the least

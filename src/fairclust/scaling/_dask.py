@@ -10,8 +10,9 @@ from __future__ import annotations
 import pickle
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -224,7 +225,7 @@ class DaskRunner:
         self._tables: Sequence[BlockCells] | None = None
         self._seconds = np.inf  # that the last pass took
         self._bound: list[Any] = []  # tasks that only some workers may run, until they are done
-        self._meanwhile: list[Any] = []  # tasks that the next pass waits for: none shares a bundle with another
+        self._meanwhile: list[Future[Any]] = []  # that the next pass waits for: none shares a bundle with another
         self._is_near = False  # whether all workers are on this machine, so that they can be reached from here
         with _LossTold(self._client):
             if self._client is None:
@@ -246,22 +247,23 @@ class DaskRunner:
         each = [_packed([job if jobs is None else jobs[i] for i in group]) for group in self._groups]
         with _LossTold(self._client):
             self._place(tables)
-            found = self._timed(partial(self._gathered, _answers, self._bundles, each, work=work))
+            found = self._timed(partial(self._asked, _answers, each, work=work))
         yield from self._in_order(found)
 
     def promised(
         self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
     ) -> Callable[[], Iterator[Result]]:
-        """Tasks that are under way until their answers are fetched; they only read, so passes may overtake them."""
+        """Tasks, whose answers are fetched meanwhile; they only read, so passes may overtake them."""
         assert self._client is not None  # without one, nobody has others
         with _LossTold(self._client):
             self._place(tables)
             each = [_packed([jobs[i] for i in group]) for group in self._groups]
             futures = self._client.map(_answers, self._bundles, each, work=work, pure=False)
+        answers = _aside(self._fetched, futures, work=work)
 
         def fetch() -> Iterator[Result]:
             with _LossTold(self._client):
-                found = self._fetched(futures, work=work)
+                found = answers.result()
             return self._in_order(found)
 
         return fetch
@@ -278,36 +280,37 @@ class DaskRunner:
         found = TreeSum(self._n_parts)
         with _LossTold(self._client):
             self._place(tables)
-            for nodes in self._timed(partial(self._sums, work=work, job=_packed(job), n_blocks=self._n_parts)):
+            for nodes in self._timed(partial(self._asked, _added, work=work, job=_packed(job), n_blocks=self._n_parts)):
                 found.merge(nodes)
         return found.value
 
-    def _sums(self, **options: Any) -> Sequence[Any]:
-        """What bundles add up to, told by whoever holds them now; by tasks where passes are long, or nobody told."""
+    def _asked(self, function: Any, *arguments: Sequence[Any], **options: Any) -> Sequence[Any]:
+        """What the function makes of each bundle (and argument), told by whoever holds it now.
+
+        By tasks where passes are long, or nobody told.
+        """
         if self._client is None or self._seconds > _BRIEF:
-            return self._gathered(_added, self._bundles, **options)
+            return self._gathered(function, self._bundles, *arguments, **options)
         keys = [bundle.key for bundle in self._bundles]
-        told = ask_workers(self._client, keys, partial(_added, **options))
+        told = ask_workers(self._client, keys, partial(function, **options), *arguments)
         rest = [i for i, one in enumerate(told) if one is None]
         if rest:
-            missed = self._gathered(_added, [self._bundles[i] for i in rest], **options)
-            told = [*told]
-            for i, one in zip(rest, missed, strict=True):
+            own = ([one[i] for i in rest] for one in (self._bundles, *arguments))
+            for i, one in zip(rest, self._gathered(function, *own, **options), strict=True):
                 told[i] = one
         return told
 
     def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
-        """Tasks that nobody waits for yet; without a cluster everything is done here, when it is needed."""
+        """Nobody waits for it yet; without a cluster everything is done here, when it is needed."""
         if self._client is not None:
             with _LossTold(self._client):
                 self._place(tables)
-                jobs = [_packed([job] * len(group)) for group in self._groups]
-                self._meanwhile = self._kept(partial(_answers, work=work), self._bundles, jobs)
+            jobs = [_packed([job] * len(group)) for group in self._groups]
+            self._meanwhile = [_aside(self._asked, _answers, jobs, work=work)]
 
     def _timed(self, one_pass: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-        if self._meanwhile:
-            sys.modules["distributed"].wait(self._meanwhile)
-            self._meanwhile = []
+        wait(self._meanwhile)
+        self._meanwhile = []
         began = time.perf_counter()
         found = one_pass()
         self._seconds = time.perf_counter() - began
@@ -318,22 +321,33 @@ class DaskRunner:
 
     def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[BlockCells], sizes: Sequence[int]) -> Any:
         """A Dask array, its parts kept where the partitions are."""
-        delayed = _require_dask().delayed
         array = __import__("dask.array", fromlist=["_"])
+        name = f"labels-{uuid.uuid4().hex}"
         with _LossTold(self._client):
             self._place(tables)
-            jobs = [_packed([job] * len(group)) for group in self._groups]
-            # A task per bundle: of several, some would be tried elsewhere, and take the bundle with them.
-            found = [delayed(one) for one in self._kept(partial(_answers, work=work), self._bundles, jobs)]
-            parts = {
-                i: array.from_delayed(own[place], shape=(sizes[i],), dtype=np.int32)
-                for own, group in zip(found, self._groups, strict=True)
-                for place, i in enumerate(group)
-            }
-            labels = array.concatenate([parts[i] for i in range(self._n_parts)]).persist()
-            if self._client is not None:
-                sys.modules["distributed"].wait(labels)
-        return labels
+            parts = self._labelled(name, work, _packed(job))
+        chunks = (tuple(sizes),)
+        return array.Array({(name, i): part for i, part in parts.items()}, name, chunks=chunks, dtype=np.int32)
+
+    def _labelled(self, name: str, work: Any, job: bytes) -> dict[int, Any]:
+        """What the work makes of every partition, under the name and its number, where it is."""
+        if self._client is None:
+            one = _require_dask().delayed(_answer_of_one, pure=False)
+            made = [one(bundle, 0, job, work) for bundle in self._bundles]  # a partition each
+            return dict(enumerate(_require_dask().compute(*made)))
+        # Where its bundle is: of those that may go elsewhere, some would, and take the bundle with them.
+        holders = self._client.who_has(self._bundles)
+        parts: dict[int, Any] = {}
+        for bundle, group in zip(self._bundles, self._groups, strict=True):
+            places = range(len(group))
+            futures = self._client.map(
+                _answer_of_one, [bundle] * len(group), places, [job] * len(group), work=work, pure=False,
+                key=[(name, i) for i in group], **_on(next(iter(holders.get(bundle.key, ())), "")),
+            )  # fmt: skip
+            parts.update(zip(group, futures, strict=True))
+        self._bound = [*parts.values()]
+        self._release()
+        return parts
 
     def _release(self) -> None:
         """Once partitions are where they should be, whoever comes may make them again; meanwhile the first pass runs.
@@ -411,7 +425,7 @@ def _loaded_parts(client: Any, parts: Sequence[Any]) -> Sequence[Any]:
 
 
 def _in_memory(X: Any, n_parts: int) -> list[Any] | None:
-    """What the partitions are made from, one for each and in their order, where workers hold that; None: they do not."""
+    """What partitions are made from, one for each and in their order, where workers hold that; None: they do not."""
     distributed = sys.modules.get("distributed")
     held = [] if distributed is None else distributed.futures_of(X)
     if len(held) != n_parts or not all(isinstance(future.key, tuple) for future in held):
@@ -500,6 +514,15 @@ class _Bundle:
         return sum(map(sys.getsizeof, self.blocks))
 
 
+def _aside(function: Callable[..., Any], *arguments: Any, **options: Any) -> Future[Any]:
+    """Call a function in a thread of its own, which ends with it."""
+    thread = ThreadPoolExecutor(1)
+    try:
+        return thread.submit(function, *arguments, **options)
+    finally:
+        thread.shutdown(wait=False)
+
+
 def _packed(job: Any) -> bytes:
     """A job as it is sent: once, and so that its arrays are aligned where it arrives."""
     return pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
@@ -516,6 +539,11 @@ def _placed(bundle: _Bundle, tables: bytes) -> _Bundle:
 def _answers(bundle: _Bundle, jobs: bytes, *, work: Work[Job, Result]) -> list[Result]:
     """What the partitions answer, to a job each."""
     return [work(*own) for own in zip(bundle.blocks, bundle.tables, pickle.loads(jobs), strict=True)]
+
+
+def _answer_of_one(bundle: _Bundle, place: int, job: bytes, work: Work[Job, Result]) -> Result:
+    """What one of the partitions answers."""
+    return work(bundle.blocks[place], bundle.tables[place], pickle.loads(job))
 
 
 def _added(bundle: _Bundle, *, work: Work[Job, Any], job: bytes, n_blocks: int) -> dict[tuple[int, int], Any]:

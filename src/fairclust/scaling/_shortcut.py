@@ -12,16 +12,21 @@ import asyncio
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+_SOON = 0.05  # seconds, in which what is being made is waited for
+_SHORT = 0.001  # seconds, after which it is looked for again
 
 _thread = threading.local()
 
 
-def ask_workers(client: Any, keys: Sequence[str], question: Callable[[Any], Any]) -> list[Any]:
-    """What the question makes of what workers hold under each key; None: not answered."""
+def ask_workers(client: Any, keys: Sequence[str], question: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+    """What the question makes of what workers hold under each key, and an argument each; None: not answered."""
+    own = dict(zip(keys, zip(*arguments, strict=True), strict=True)) if arguments else dict.fromkeys(keys, ())
     try:
-        found = client.run_on_scheduler(_pass_on, keys=keys, question=pickle.dumps(question))
+        found = client.run_on_scheduler(_pass_on, keys=own, question=pickle.dumps(question))
     except Exception:  # a scheduler that is lost, or has no fairclust: tasks need none there, and tell what is wrong
         return [None] * len(keys)
     return [None if found.get(key) is None else pickle.loads(found[key]) for key in keys]
@@ -39,16 +44,20 @@ def this_worker() -> Any:
         return None
 
 
-async def _pass_on(keys: Sequence[str], question: bytes, dask_scheduler: Any) -> dict[str, bytes | None]:
+async def _pass_on(
+    keys: Mapping[str, tuple[Any, ...]], question: bytes, dask_scheduler: Any
+) -> dict[str, bytes | None]:
     """On the scheduler, which knows who holds what now: ask them, all at once."""
     holders: dict[str, list[str]] = {}
+    end = time.monotonic() + _SOON
     for key in keys:
-        task = dask_scheduler.tasks.get(key)
-        if task is not None and task.who_has:
-            holders.setdefault(min(worker.address for worker in task.who_has), []).append(key)
+        while not (workers := _holders(dask_scheduler, key)) and time.monotonic() < end:
+            await asyncio.sleep(_SHORT)
+        if workers:
+            holders.setdefault(min(workers), []).append(key)
 
     async def ask(address: str) -> Mapping[str, bytes | None]:
-        order = pickle.dumps({"keys": holders[address], "question": question})
+        order = pickle.dumps({"keys": {key: keys[key] for key in holders[address]}, "question": question})
         try:
             told = await dask_scheduler.rpc(address).run(function=pickle.dumps(_answer), kwargs=order)
             return _unwrapped(told["result"])
@@ -59,6 +68,12 @@ async def _pass_on(keys: Sequence[str], question: bytes, dask_scheduler: Any) ->
     return {key: answer for part in parts for key, answer in part.items()}
 
 
+def _holders(scheduler: Any, key: str) -> list[str]:
+    """Addresses of the workers that hold what is known under a key."""
+    task = scheduler.tasks.get(key)
+    return [] if task is None else [worker.address for worker in task.who_has or ()]
+
+
 def _unwrapped(result: Any) -> Any:
     """What a worker returned: schedulers leave it as it came off the wire, or, within a process, wrapped."""
     if hasattr(result, "frames"):
@@ -66,20 +81,22 @@ def _unwrapped(result: Any) -> Any:
     return result.data
 
 
-async def _answer(keys: Sequence[str], question: bytes, dask_worker: Any) -> dict[str, bytes | None]:
+async def _answer(keys: Mapping[str, tuple[Any, ...]], question: bytes, dask_worker: Any) -> dict[str, bytes | None]:
     """On a worker: in its threads, as a task would be."""
     if dask_worker.status.name != "running":
         return {}
     held = {key: dask_worker.data[key] for key in keys if key in dask_worker.data}
     loop, threads = asyncio.get_running_loop(), dask_worker.executors["default"]
-    answers = (loop.run_in_executor(threads, _computed, dask_worker, question, one) for one in held.values())
+    answers = (
+        loop.run_in_executor(threads, _computed, dask_worker, question, one, keys[key]) for key, one in held.items()
+    )
     return dict(zip(held, await asyncio.gather(*answers), strict=True))
 
 
-def _computed(worker: Any, question: bytes, held: Any) -> bytes | None:
+def _computed(worker: Any, question: bytes, held: Any, arguments: tuple[Any, ...]) -> bytes | None:
     _thread.worker = worker
     try:
-        return pickle.dumps(pickle.loads(question)(held), protocol=pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps(pickle.loads(question)(held, *arguments), protocol=pickle.HIGHEST_PROTOCOL)
     except Exception:  # as above
         return None
     finally:
