@@ -108,6 +108,27 @@ def test_a_fall_of_a_thousandth_is_worth_another_iteration_whatever_tol_is():
     assert not loop._is_slow([100.1, 100.0], Settings(tol=1.0), PlainAsk())
 
 
+@pytest.mark.parametrize(
+    ("history", "to_save", "least", "is_little"),
+    [([100.0], 5.0, 0.01, False), ([100.0], 0.5, 0.01, True), ([110.0, 100.0], 5.0, 0.01, False),
+     ([100.5, 100.0], 5.0, 0.01, True), ([100.5, 100.0], 0.0, 0.0, False), ([np.inf], 0.0, 0.01, False),
+     ([np.inf, np.inf], 0.0, 0.01, False), ([0.0], 0.0, 0.01, True)],
+)  # fmt: skip
+def test_an_iteration_that_brings_or_leaves_little_is_the_last(history, to_save, least, is_little):
+    assert loop._is_worth_little(history, to_save, least) is is_little
+
+
+def test_a_fit_that_another_goes_on_from_makes_no_step_back_that_would_bring_little():
+    found = [
+        [fit(people(300, seed=seed), settings=Settings(runs_ahead=True, worth_a_step_back=worth)) for seed in range(8)]
+        for worth in (0.0, 1.0)
+    ]
+    for full, short in zip(*found, strict=True):  # the same, until parameters ran too far ahead
+        assert list(short.energy_history) == list(full.energy_history[: short.n_iter])
+        assert short.n_sweeps <= full.n_sweeps
+    assert sum(one.n_sweeps for one in found[1]) < sum(one.n_sweeps for one in found[0])
+
+
 def test_stops_when_labels_do_not_change():
     result = fit(people(200), weight=0, settings=Settings(tol=0))
     assert result.stop_reason is StopReason.LABELS_UNCHANGED

@@ -15,7 +15,7 @@ import pytest
 from fairclust import FairclustError, FairKMeans, FairKMedian
 from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust.scaling import ArrayBlocks, _dask, as_blocks, open_blocks
-from fairclust.scaling.work import BlockCells, Costs, Size, SoftJob, make_ready, soft_tables
+from fairclust.scaling.work import BlockCells, Costs, HardJob, Size, SoftJob, hard_tables, make_ready, soft_tables
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -152,6 +152,22 @@ def test_a_block_that_is_ready_has_its_plans_and_room_but_no_costs(people, has_r
     assert (ready.cost, ready.log_partition) == (late.cost, late.log_partition)
     if has_room:
         assert np.shares_memory(block.kept.of(costs)[0][0], rooms[0])
+
+
+def test_labels_in_passing_leave_the_costs_that_are_kept_and_count_the_same(people):
+    X, groups = people
+    table = BlockCells(np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.int64), 0)
+    block = _dask._prepared(X, groups, None)
+    costs, others = (Costs(SQUARED_EUCLIDEAN, X[first : first + 4].copy(), 2) for first in (0, 4))
+    price = np.linspace(0, 1, 8).reshape(2, 4)
+    kept = hard_tables(block, table, HardJob(costs, price))
+    passing = [hard_tables(block, table, HardJob(one, price, is_passing=True)) for one in (costs, others)]
+    assert block.kept.of(costs) is not None
+    after = hard_tables(block, table, HardJob(others, price))
+    for one, other in zip(passing, (kept, after), strict=True):
+        np.testing.assert_array_equal(one.masses, other.masses)
+        assert one.cost == pytest.approx(other.cost)
+        assert not one.sums.any()
 
 
 def test_threads_of_one_process_give_the_same_labels(people, expected):
