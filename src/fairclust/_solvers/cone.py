@@ -19,12 +19,12 @@ from .._algebra import Step, cone_slope, cone_step
 from .._goals.conditions import Conditions, Priced
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
-from .trust import ENOUGH, Trust
+from .trust import ENOUGH, TRUSTED, Trust
 
 _COOLING = 0.2  # of the temperature, from one to the next
 _ROUNDING = 1e-9  # relative difference of two temperatures that is none
 _SOFTNESS = 2.0  # temperatures, for the mixes: sharper ones turn faster than points change, and steps overshoot
-_COLD_TRUSTED = 2.0  # temperatures of the first step below a cold start's last: few points say how all will turn
+_COLD_TRUSTED = 2.0  # temperatures of the first step at the coldest: few points say how all will turn
 _LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model is wrong for other reasons, rounding
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
 _ONE = 1.0  # or one person, as people weigh on average
@@ -84,6 +84,8 @@ class ConeSolver:
         The last of those cooler ones.
     tol : float
         A temperature is done with when Newton's step promises less than this share of it per point.
+    trusted : float
+        Temperatures that an unknown may change by in the first step.
     max_steps : int
         Most sweeps per temperature.
     is_rough : bool
@@ -94,6 +96,7 @@ class ConeSolver:
     reheated: float = 0.2
     coldest: float = 0.002
     tol: float = 1e-4
+    trusted: float = TRUSTED
     max_steps: int = 60
     is_rough: bool = False
 
@@ -120,7 +123,7 @@ class ConeSolver:
 
     def for_many(self) -> ConeSolver:
         """The same where a person is next to nothing: at the coldest, as many digits of the cost as after a start."""
-        return replace(self, tol=self.tol * self.cooling[-1] / self.coldest)
+        return replace(self, tol=self.tol * self.cooling[-1] / self.coldest, trusted=_COLD_TRUSTED)
 
     def can_cool(self, prices: Prices) -> bool:
         """Whether a cooler temperature is left."""
@@ -136,8 +139,7 @@ class ConeSolver:
     ) -> Prices:
         """Newton's steps at one temperature, each unknown's as long as its last ones let it be trusted."""
         at = self._at(sweep, conditions, theta, tau)
-        is_cold = tau < (1 - _ROUNDING) * self.cooling[-1] * gap
-        trust = Trust(theta.shape, _COLD_TRUSTED) if is_cold else Trust(theta.shape)
+        trust = Trust(theta.shape, self.trusted)
         enough = (_ROUGH if rough else 1.0) * self.tol * tau * float(at.answer.masses.sum())
         for _ in range(self.max_steps):
             taken = _newton(at, tau, conditions, trust.lengths)

@@ -11,7 +11,7 @@ import numpy as np
 from .._algebra import learned_lengths
 from .._typing import FloatArray
 
-_TRUSTED = 8.0  # temperatures that an unknown may change by in the first step; what succeeds is trusted twice as far
+TRUSTED = 8.0  # temperatures that an unknown may change by in the first step; what succeeds is trusted twice as far
 _LEAST = 1e-12  # of any unknown's: it must be able to grow again
 _GROWTH = 2.0  # of trust after a step that kept its promise
 _MATTERS = 0.1  # of the farthest overshoot: less is no reason to be careful
@@ -30,7 +30,7 @@ class Trust:
         The first step's.
     """
 
-    def __init__(self, shape: tuple[int, ...], first: float = _TRUSTED) -> None:
+    def __init__(self, shape: tuple[int, ...], first: float = TRUSTED) -> None:
         self.lengths = np.full(shape, first)
 
     def learn(self, step: FloatArray, length: FloatArray, before: FloatArray, after: FloatArray, kept: float) -> None:
