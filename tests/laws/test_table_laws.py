@@ -98,10 +98,11 @@ def test_single_moves_lower_the_cost_until_none_does(each_kernel, rows):
     def value(these):
         return made.fill(sweep, made.parameters(sweep, these, np.ones(4)), these)
 
-    before = value(labels)
-    while made.improve(sweep, labels, penalty, 1e-5):
+    before, sums = value(labels), made.sums(sweep, labels)
+    while made.improve(sweep, labels, sums, penalty, 1e-5):
         assert value(labels) < before
         before = value(labels)
+        np.testing.assert_allclose(sums, made.sums(sweep, labels), atol=1e-9)
     np.testing.assert_array_equal(penalty.masses.sum(axis=1), np.bincount(labels, minlength=4))
     for p in range(0, 80, 7):
         for k in range(4):

@@ -60,9 +60,9 @@ def polish(problem: Problem, ask: Ask, result: FitResult, moves: MoveTable) -> t
     objective, sweep = problem.objective, problem.sweep
     labels = result.labels.copy()
     least = _LEAST_GAIN * max(abs(result.energy), np.finfo(float).tiny)
-    n_moves = 0
+    n_moves, sums = 0, objective.sums(sweep, labels)
     for _ in range(_MOST_ROUNDS):
-        made = objective.improve(sweep, labels, moves, least)
+        made = objective.improve(sweep, labels, sums, moves, least)
         n_moves += made
         if not made:
             break

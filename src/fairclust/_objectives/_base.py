@@ -84,8 +84,12 @@ class Objective(ABC):
         """For each cluster what F would gain, about, if it were two, and the two's parameters; None: unknown."""
         return None
 
-    def improve(self, sweep: Any, labels: Any, moves: MoveTable, least: float) -> int:
-        """Make moves of single points that lower the energy by more than ``least`` (IN/OUT labels, moves).
+    def sums(self, sweep: Any, labels: Any) -> FloatArray:
+        """Sums by label, weights aside: what single moves keep up to date."""
+        raise NotImplementedError
+
+    def improve(self, sweep: Any, labels: Any, sums: FloatArray, moves: MoveTable, least: float) -> int:
+        """Make moves of single points that lower the energy by more than ``least`` (IN/OUT labels, sums, moves).
 
         Return how many; 0 means that no such move exists.
         """

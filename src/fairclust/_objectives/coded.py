@@ -119,11 +119,14 @@ class CodedKMeansObjective(MeansObjective):
             found.append((gain * n_members / max(len(taken), 1), places.astype(self.rows.dtype)))
         return found
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: MoveTable, least: float) -> int:
+    def sums(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
+        """Of numbers, of those that are there, and of codes."""
+        return self._sums(sweep, labels, None)
+
+    def improve(self, sweep: InMemorySweep, labels: IntArray, sums: FloatArray, moves: MoveTable, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         rows, layout = self.rows, sweep.layout
         sizes = moves.masses.sum(axis=1)
-        sums = self._sums(sweep, labels, None)
         observed, means = rows.observed(sums), rows.means(sums)
         entering = observed / (observed + 1.0)
         leaving = np.divide(observed, observed - 1.0, out=np.zeros_like(observed), where=observed > 1.0)

@@ -73,10 +73,13 @@ class KMeansObjective(MeansObjective):
         """Two means per cluster, of some of its points."""
         return centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), 2, sweep.n_threads)
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, moves: MoveTable, least: float) -> int:
+    def sums(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
+        """Of the rows."""
+        return np.asarray(kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads))
+
+    def improve(self, sweep: InMemorySweep, labels: IntArray, sums: FloatArray, moves: MoveTable, least: float) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         sizes = moves.masses.sum(axis=1)
-        sums = kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads)
         found = kernels.find_moves(
             sweep.plan, SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
             np.ascontiguousarray(moves.enter.T), np.ascontiguousarray(moves.leave.T),
