@@ -428,7 +428,8 @@ def _in_memory(X: Any, n_parts: int) -> list[Any] | None:
     """What partitions are made from, one for each and in their order, where workers hold that; None: they do not."""
     distributed = sys.modules.get("distributed")
     held = [] if distributed is None else distributed.futures_of(X)
-    if len(held) != n_parts or not all(isinstance(future.key, tuple) for future in held):
+    names = {future.key[0] if isinstance(future.key, tuple) else None for future in held}
+    if len(held) != n_parts or len(names) != 1 or None in names:
         return None
     return sorted(held, key=lambda future: future.key[1:])
 
