@@ -70,8 +70,8 @@ def in_own_pages(shape: int | tuple[int, ...], dtype: type[np.generic], *, at_on
     For arrays that are made and let go again and again, between others that stay: from the C library's heap, of which
     small things take the places of those let go, they would in the end take room for two or three. And for large ones:
     NumPy asks for large pages, which virtual machines may take long to find, four times as long as filling the array;
-    passes that go through it in order take as long in small ones. Pages come as they are written to, or ``at_once``:
-    then they take half as long, but one thread has to wait for all of them.
+    passes that go through it in order take as long in small ones. Pages come as they are written to, or ``at_once``,
+    where the system can: then they take half as long, but one thread has to wait for all of them.
     """
     n_bytes = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     if n_bytes < _WORTH_PAGES or sys.platform == "win32":

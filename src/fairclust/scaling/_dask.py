@@ -207,8 +207,8 @@ class DaskRunner:
     """Runs functions over delayed partitions.
 
     The partitions are prepared once and kept on the workers (which spill to disk what does not fit), those of one
-    worker in a few bundles. A pass is a task per bundle, which adds up what it can: so it costs the scheduler a few
-    tasks, however many partitions there are. Bundles move, or are made again, when workers go.
+    worker in a few bundles. A pass is a question or a task per bundle, which adds up what it can: so it costs the
+    scheduler little, however many partitions there are. Bundles move, or are made again, when workers go.
 
     Parameters
     ----------
@@ -332,9 +332,9 @@ class DaskRunner:
     def _labelled(self, name: str, work: Any, job: bytes) -> dict[int, Any]:
         """What the work makes of every partition, under the name and its number, where it is."""
         if self._client is None:
-            one = _require_dask().delayed(_answer_of_one, pure=False)
-            made = [one(bundle, 0, job, work) for bundle in self._bundles]  # a partition each
-            return dict(enumerate(_require_dask().compute(*made)))
+            n_bundles = len(self._bundles)  # of a partition each
+            made = self._gathered(_answer_of_one, self._bundles, [0] * n_bundles, [job] * n_bundles, work=work)
+            return dict(enumerate(made))
         # Where its bundle is: of those that may go elsewhere, some would, and take the bundle with them.
         holders = self._client.who_has(self._bundles)
         parts: dict[int, Any] = {}
