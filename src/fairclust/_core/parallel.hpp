@@ -76,14 +76,13 @@ private:
         const auto is_new = [&] { return gate_.load(std::memory_order_acquire) >> kRound != seen; };
         for (;;) {
             for (int spin = 0; spin < kListens && !is_new(); ++spin) pause();
-            {
+            if (!is_new()) {
                 std::unique_lock<std::mutex> lock(mutex_);
                 wake_.wait(lock, is_new);
-                seen = gate_.load() >> kRound;
-                if (worker > n_wanted_) continue;
             }
+            seen = gate_.load() >> kRound;
             if (!enter(seen)) continue;
-            work(*job_, worker);
+            if (worker <= n_wanted_) work(*job_, worker);  // inside, the round and what is said of it stay
             gate_.fetch_sub(1);
         }
     }
