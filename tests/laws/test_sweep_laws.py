@@ -240,6 +240,9 @@ def test_a_sample_has_the_shares_of_the_data_and_keeps_its_weights():
 # --- compiled and NumPy kernels are twins -----------------------------------------------------------------------------
 
 
+WIDTHS = [1, 3, 5, 8, 13, 16, 17, 70]  # features: less than a vector of any instruction set, whole ones, and more
+
+
 def rows_of(seed, dtype, weighted, n_samples=500, n_features=70):
     data = people(n_samples, n_clusters=3, n_groups=3, seed=seed, dtype=dtype, n_features=n_features)
     codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
@@ -253,8 +256,9 @@ def rows_of(seed, dtype, weighted, n_samples=500, n_features=70):
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("metric", [0, 1, 2], ids=["squared", "euclidean", "manhattan"])
-def test_distances_equal_oracle(each_kernel, metric, dtype, weighted):
-    data, sweep, labels = rows_of(0, dtype, weighted)
+@pytest.mark.parametrize("n_features", WIDTHS)
+def test_distances_equal_oracle(each_kernel, metric, dtype, weighted, n_features):
+    data, sweep, labels = rows_of(0, dtype, weighted, n_features=n_features)
     plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
     cheapest, labelled = each_kernel.distances(
         plan, metric, data.X, data.init, labels, sweep.weights, sweep.excess, n_threads=2
@@ -269,8 +273,9 @@ def test_distances_equal_oracle(each_kernel, metric, dtype, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sums_of_rows_equal_oracle(each_kernel, dtype, weighted):
-    data, sweep, labels = rows_of(1, dtype, weighted)
+@pytest.mark.parametrize("n_features", WIDTHS)
+def test_sums_of_rows_equal_oracle(each_kernel, dtype, weighted, n_features):
+    data, sweep, labels = rows_of(1, dtype, weighted, n_features=n_features)
     plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
     X, w = data.X[sweep.layout.order].astype(float), np.ones(len(labels)) if sweep.weights is None else sweep.weights
     sums = each_kernel.label_sums(plan, data.X, labels, sweep.weights, 3, n_threads=2)

@@ -224,9 +224,12 @@ struct Parts {
         const double* from = first + chunk * stride + at;
         for (int64_t i = 0; i < count; ++i, from += values) out[i * apart] += std::accumulate(from, from + values, 0.0);
     }
-    Table sum(size_t rows, size_t columns) const {
+    Table sum(size_t rows, size_t columns) const { return sum(rows, columns, columns); }
+    // The same of tables whose rows are so far apart.
+    Table sum(size_t rows, size_t columns, size_t apart) const {
         auto sums = new_table({rows, columns});
-        for (int64_t c = 0; c < n_chunks; ++c) add_to(sums.data(), c, 0, width);
+        for (int64_t c = 0; c < n_chunks; ++c)
+            for (size_t r = 0; r < rows; ++r) add_to(sums.data() + r * columns, c, r * apart, columns);
         return sums;
     }
 };

@@ -102,6 +102,19 @@ template <class T> static inline void transpose_square(typename Simd<T>::vec* sq
     swap_blocks<T, lanes<T>() / 2>(square, typename Upto<lanes<T>()>::type());
 }
 
+// As many rows as a vector has lanes, features [first, first + count): a whole vector of them, or fewer.
+template <class T, bool whole>
+static inline void turn_square(const RowArgs<T>& a, const int32_t* order, int64_t first, int64_t count, T* turned) {
+    constexpr int W = lanes<T>();
+    typename Simd<T>::vec square[W];
+    for (int r = 0; r < W; ++r) {
+        const T* row = a.X + (int64_t)order[r] * a.n_features + first;
+        square[r] = whole ? load<T>(row) : load_first<T>(row, count);
+    }
+    transpose_square<T>(square);
+    for (int c = 0; c < (whole ? W : count); ++c) store<T>(turned + c * kTile, square[c]);
+}
+
 // The rows of a tile, features [first, first + count), as [feature][point]; missing points are zero.
 template <class T>
 static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, int64_t first, int64_t count, T* turned) {
@@ -116,13 +129,11 @@ static inline void transpose_rows(const RowArgs<T>& a, int64_t start, int size, 
     }
     constexpr int W = lanes<T>();
     int i = 0;
-    for (; count >= W && i + W <= size; i += W)
+    for (; count < W && i + W <= size; i += W) turn_square<T, false>(a, order + i, first, count, turned + i);
+    for (; i + W <= size; i += W)
         for (int64_t m = 0; m < count; m += W) {
             const int64_t at = smaller<int64_t>(m, count - W);  // the last square overlaps the one before
-            typename Simd<T>::vec square[W];
-            for (int r = 0; r < W; ++r) square[r] = load<T>(a.X + (int64_t)order[i + r] * a.n_features + first + at);
-            transpose_square<T>(square);
-            for (int c = 0; c < W; ++c) store<T>(turned + (at + c) * kTile + i, square[c]);
+            turn_square<T, true>(a, order + i, first + at, W, turned + at * kTile + i);
         }
     for (; i < size; ++i) {
         const T* row = a.X + (int64_t)order[i] * a.n_features + first;
@@ -150,7 +161,7 @@ template <class T> struct NextTile {
         n_rows = (kTile + n_blocks - 1) / n_blocks;
         const int64_t n_lines = a.n_clusters * kTile * (int64_t)sizeof(float) / kLine;
         n_bytes = (n_lines + n_blocks - 1) / n_blocks * kLine;
-        if (tile >= end_tile || a.feature_stride) return;
+        if (tile >= end_tile || a.feature_stride || a.is_near) return;
         row = a.tiles.start[tile];
         end = row + a.tiles.size[tile];
         if (!a.excess) return;
@@ -212,9 +223,20 @@ static inline void tile_costs(const RowArgs<T>& a, int64_t tile, int64_t end, T*
     }
 }
 
+// Weighted sum of a tile's values.
+template <class T> static inline double tile_total(const T* values, const double* weights, int size) {
+    constexpr int D = lanes<double>();
+    vdouble sums = {};
+    int i = 0;
+    for (; i + D <= size; i += D) sums += weights ? load_doubles(values + i) * load_doubles(weights + i) : load_doubles(values + i);
+    double sum = total(sums);
+    for (; i < size; ++i) sum += (weights ? weights[i] : 1.0) * (double)values[i];
+    return sum;
+}
+
 template <class T, int metric>
 static void distances_metric(const RowArgs<T>& a, int64_t begin, int64_t end, T* turned, double* sums) {
-    constexpr int VT = vectors<T>(), WT = lanes<T>();
+    constexpr int WT = lanes<T>(), S = vectors<T>() < 4 ? vectors<T>() : 4;  // vectors at a time: minima that do not wait for each other
     typedef typename Simd<T>::vec vec;
     T* costs = turned + kTile * kFeatureTile;
     alignas(64) T low[kTile];
@@ -223,21 +245,21 @@ static void distances_metric(const RowArgs<T>& a, int64_t begin, int64_t end, T*
         const int size = a.tiles.size[b];
         float* excess = a.excess + b * a.n_clusters * kTile;
         tile_costs<T, metric>(a, b, end, turned, costs);
-        for (int v = 0; v < VT; ++v) {
-            vec least = load<T>(costs + v * WT);
-            for (int64_t k = 1; k < a.n_clusters; ++k) least = smaller<vec>(least, load<T>(costs + k * kTile + v * WT));
-            store<T>(low + v * WT, least);
+        for (int first = 0; first < kTile; first += S * WT) {
+            vec least[S];
+            for (int v = 0; v < S; ++v) least[v] = load<T>(costs + first + v * WT);
+            for (int64_t k = 1; k < a.n_clusters; ++k)
+                for (int v = 0; v < S; ++v) least[v] = smaller<vec>(least[v], load<T>(costs + k * kTile + first + v * WT));
+            for (int v = 0; v < S; ++v) store<T>(low + first + v * WT, least[v]);
             for (int64_t k = 0; k < a.n_clusters; ++k)
-                store_float(excess + k * kTile + v * WT, load<T>(costs + k * kTile + v * WT) - least);
+                for (int v = 0; v < S; ++v)
+                    store_float(excess + k * kTile + first + v * WT, load<T>(costs + k * kTile + first + v * WT) - least[v]);
         }
-        double cheapest[4] = {}, labelled[4] = {};  // sums that take turns do not wait for each other
-        for (int i = 0; i < size; ++i) {
-            const double w = a.weights ? a.weights[start + i] : 1.0;
-            cheapest[i % 4] += w * (double)low[i];
-            if (a.labels) labelled[i % 4] += w * (double)costs[(int64_t)a.labels[start + i] * kTile + i];
-        }
-        sums[0] += (cheapest[0] + cheapest[1]) + (cheapest[2] + cheapest[3]);
-        sums[1] += (labelled[0] + labelled[1]) + (labelled[2] + labelled[3]);
+        const double* weights = a.weights ? a.weights + start : nullptr;
+        sums[0] += tile_total(low, weights, size);
+        if (!a.labels) continue;
+        for (int i = 0; i < size; ++i) low[i] = costs[(int64_t)a.labels[start + i] * kTile + i];
+        sums[1] += tile_total(low, weights, size);
     }
 }
 
@@ -782,9 +804,17 @@ static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, con
     }
 }
 
-// sum[m] += w * row[m], in double.
+// sum[m] += w * row[m], in double; there is room for whole vectors. Where the rest of a vector has no instruction of its
+// own, the compiler's loop is faster.
 template <class T> static inline void add_row(const T* row, double w, int64_t count, double* sum) {
-    for (int64_t m = 0; m < count; ++m) sum[m] += w * (double)row[m];
+    int64_t m = 0;
+#if FC_VECTOR_BYTES == 64
+    constexpr int D = lanes<double>();
+    for (; m + D <= count; m += D) add_to(sum + m, w * load_doubles(row + m));
+    if (m < count) add_to(sum + m, w * load_first_doubles(row + m, count - m));
+    m = count;
+#endif
+    for (; m < count; ++m) sum[m] += w * (double)row[m];
 }
 
 // Rows that are stored feature by feature are put together first, a tile at a time.
@@ -802,7 +832,7 @@ template <class T> static void label_sums_by_feature(const RowArgs<T>& a, int64_
             }
             for (int i = 0; i < size; ++i)
                 add_row(rows + i * kFeatureTile, a.weights ? a.weights[start + i] : 1.0, count,
-                        sums + (int64_t)a.labels[start + i] * a.n_features + first);
+                        sums + (int64_t)a.labels[start + i] * whole_vectors(a.n_features) + first);
         }
     }
 }
@@ -811,11 +841,12 @@ constexpr int kRowsAhead = 16;  // that are fetched while others are added: thei
 
 template <class T> static void label_sums(const RowArgs<T>& a, int64_t begin, int64_t end, double* sums) {
     if (a.feature_stride) return label_sums_by_feature(a, begin, end, sums);
+    const int64_t width = whole_vectors(a.n_features);
     const int64_t stop = a.tiles.start[end - 1] + a.tiles.size[end - 1];
     for (int64_t at = a.tiles.start[begin]; at < stop; ++at) {
-        if (at + kRowsAhead < stop) fetch_row(a, at + kRowsAhead, a.n_features);
+        if (!a.is_near && at + kRowsAhead < stop) fetch_row(a, at + kRowsAhead, a.n_features);
         add_row(a.X + (int64_t)a.order[at] * a.n_features, a.weights ? a.weights[at] : 1.0, a.n_features,
-                sums + (int64_t)a.labels[at] * a.n_features);
+                sums + (int64_t)a.labels[at] * width);
     }
 }
 

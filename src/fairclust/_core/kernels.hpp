@@ -36,6 +36,7 @@ struct RowArgs {
     int64_t n_features;
     int64_t n_clusters;
     int64_t feature_stride = 0;  // 0: X is stored row by row; else feature by feature, so many values apart
+    bool is_near = false;        // X and excess are in a core's cache anyway: nothing is fetched ahead
 };
 
 // Passes over the excess costs.
@@ -59,6 +60,9 @@ struct EveryNth {
 constexpr double kBits = 1.44269504088896341;
 
 constexpr int kSums = 8;  // sums that take turns: an AVX-512 vector of doubles, of which narrower ones use the first lanes
+
+// Room for so many doubles, in vectors of any instruction set.
+constexpr int64_t whole_vectors(int64_t count) { return (count + kSums - 1) / kSums * kSums; }
 
 constexpr int kDense = 32;  // clusters up to which all pairs of a point are counted; of more, those that it is between
 
@@ -93,8 +97,8 @@ struct RowKernels {
     // scratch: kTile * (kFeatureTile + n_clusters) values.
     void (*distances)(const RowArgs<T>&, int metric, int64_t begin, int64_t end, T* scratch, double* sums);
 
-    // OUT sums (K, M): weighted sums of the rows of X by label. The sum over points is in visiting order, however X is
-    // stored.
+    // OUT sums (K, whole_vectors(M)): weighted sums of the rows of X by label. The sum over points is in visiting order,
+    // however X is stored.
     void (*label_sums)(const RowArgs<T>&, int64_t begin, int64_t end, double* sums);
 
     // OUT positions (visiting order) of points that some move to another cluster would serve better by more than

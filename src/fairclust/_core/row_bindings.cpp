@@ -30,6 +30,8 @@ struct CellTable {
     const float* of(int64_t chunk) const { return values.data() + plan.cell(chunk) * n_clusters; }
 };
 
+constexpr size_t kNear = size_t(1) << 21;  // bytes that a core's second cache keeps from pass to pass
+
 template <class T>
 static nb::tuple distances(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Labels labels, Weights weights,
                            Out<float, 3> excess, int n_threads) {
@@ -45,7 +47,8 @@ static nb::tuple distances(const Plan& plan, int metric, Rows<T> X, In<T, 2> cen
         require_apart("excess", excess, "labels", *labels);
     }
     const RowArgs<T> args{plan.tiles(),   X.data(),         plan.order(),  centers.data(), pointer(labels),
-                          pointer(weights), excess.data(),    M,             K,              feature_stride<T>(X)};
+                          pointer(weights), excess.data(),    M,             K,              feature_stride<T>(X),
+                          X.nbytes() + excess.nbytes() <= kNear};
     Scratch<T> scratch(plan.threads(n_threads), kTile * (kFeatureTile + K));
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
@@ -369,7 +372,8 @@ static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> c
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
     require_shape("labels", labels, {plan.n_points()});
     AssignTables tables(plan, passing.rows.n_clusters, price, scale, before);
-    Parts sums(plan, passing.rows.n_clusters * passing.rows.n_features);
+    const int64_t width = whole_vectors(passing.rows.n_features);
+    Parts sums(plan, passing.rows.n_clusters * width);
     run(plan, n_threads, [&](int64_t c, int worker) {
         passing.of(c, worker, [&](RowArgs<T>& rows, const SweepArgs& costs, int64_t points) {
             tables.count(c, costs, 0, 1, points, labels.data(), nullptr);
@@ -380,7 +384,7 @@ static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> c
         });
     });
     return nb::make_tuple(passing.base_cost(), tables.answer(price.shape(0)),
-                          sums.sum(passing.rows.n_clusters, passing.rows.n_features));
+                          sums.sum(passing.rows.n_clusters, passing.rows.n_features, width));
 }
 
 static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<double, 2> scaled_price, Out<float, 2> rows,
@@ -405,12 +409,12 @@ static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weig
     plan.require_rows(X);
     plan.require_weights(weights);
     require_labels("labels", labels, plan.n_points(), n_clusters);
-    const RowArgs<T> args{plan.tiles(), X.data(), plan.order(), nullptr,    labels.data(), pointer(weights),
-                          nullptr,       M,        n_clusters,   feature_stride<T>(X)};
-    Parts parts(plan, n_clusters * M);
+    const RowArgs<T> args{plan.tiles(), X.data(), plan.order(), nullptr,              labels.data(), pointer(weights),
+                          nullptr,      M,        n_clusters,   feature_stride<T>(X), X.nbytes() <= kNear};
+    Parts parts(plan, n_clusters * whole_vectors(M));
     run(plan, n_threads,
         [&](int64_t c, int) { row_kernels<T>().label_sums(args, plan.begin(c), plan.end(c), parts.of(c)); });
-    return parts.sum(n_clusters, M);
+    return parts.sum(n_clusters, M, whole_vectors(M));
 }
 
 template <class T>

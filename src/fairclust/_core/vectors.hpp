@@ -43,6 +43,30 @@ template <class T> inline typename Simd<T>::vec load(const T* p) {
 }
 template <class T> inline void store(T* p, typename Simd<T>::vec v) { memcpy(p, &v, sizeof(v)); }
 
+// The first values of a vector, fewer than it has lanes; nothing beyond them is read. The others are zero.
+template <class T> inline typename Simd<T>::vec load_first(const T* p, int64_t count) {
+    typename Simd<T>::vec v = {};
+    for (int i = 0; i < lanes<T>(); ++i) v[i] = i < count ? p[i] : 0;
+    return v;
+}
+#if FC_VECTOR_BYTES == 64
+template <> inline vfloat load_first(const float* p, int64_t count) {
+    return (vfloat)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
+}
+template <> inline vdouble load_first(const double* p, int64_t count) {
+    return (vdouble)_mm512_maskz_loadu_pd((__mmask8)((1u << count) - 1), p);
+}
+#elif FC_VECTOR_BYTES == 32
+template <> inline vfloat load_first(const float* p, int64_t count) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return (vfloat)_mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane));
+}
+template <> inline vdouble load_first(const double* p, int64_t count) {
+    const __m256i lane = _mm256_setr_epi64x(0, 1, 2, 3);
+    return (vdouble)_mm256_maskload_pd(p, _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), lane));
+}
+#endif
+
 typedef int32_t vint32 __attribute__((vector_size(FC_VECTOR_BYTES)));
 
 // What a comparison says, a bit per lane.
@@ -77,6 +101,13 @@ inline vdouble load_doubles(const float* p) {
     memcpy(&values, p, sizeof(values));
     return doubles(values);
 }
+#if FC_VECTOR_BYTES == 64
+// The first of them; nothing beyond is read. The others are zero.
+inline vdouble load_first_doubles(const double* p, int64_t count) { return load_first(p, count); }
+inline vdouble load_first_doubles(const float* p, int64_t count) {
+    return doubles((vhalf)_mm256_maskz_loadu_ps((__mmask8)((1u << count) - 1), p));
+}
+#endif
 
 }  // namespace
 }  // namespace fairclust
