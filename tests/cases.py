@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -103,15 +103,15 @@ class ShiftedStreamedSweep(StreamedSweep):
     def __call__(self, state, *, curvature=False):
         answer = super().__call__(state, curvature=curvature)
         log_partition = answer.log_partition + state.scale * self.excess
-        return replace(answer, cost=answer.cost - self.excess, log_partition=log_partition)
+        return answer._replace(cost=answer.cost - self.excess, log_partition=log_partition)
 
     def assign(self, price):
         answer = super().assign(price)
-        return replace(answer, cost=answer.cost - self.excess)
+        return answer._replace(cost=answer.cost - self.excess)
 
     def weigh(self, price):
         answer = super().weigh(price)
-        return replace(answer, cost=answer.cost - self.excess)
+        return answer._replace(cost=answer.cost - self.excess)
 
 
 def streamed_sweep(costs, codes, n_cells, weights=None):

@@ -104,11 +104,11 @@ def sweep(
     steps: IntArray | None,
     before: IntArray | None,
     n_threads: int,
-) -> tuple[FloatArray, float, float, FloatArray, FloatArray]:
+) -> tuple[FloatArray, float, float, FloatArray | None, FloatArray | None]:
     """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight behind it.
 
-    Curvature is counted over the first run of points of each cell and every so-manieth (``steps``) after it; ``before``
-    points of each cell came before these (None: none).
+    Curvature is counted over the first run of points of each cell and every so-manieth (``steps``; None: it is not
+    counted) after it; ``before`` points of each cell came before these (None: none).
     """
     n_cells, n_clusters = scaled_price.shape
     masses = np.zeros((n_cells, n_clusters))
@@ -129,7 +129,7 @@ def sweep(
             curvature[cell] += np.diag((weighted * soft).sum(axis=0))
             sampled[cell] += float(w[taken].sum())
             seen[cell] += len(w)
-    return masses, cost, log_sum, curvature, sampled
+    return (masses, cost, log_sum, *((None, None) if steps is None else (curvature, sampled)))
 
 
 def assign(
@@ -220,7 +220,7 @@ def sweep_rows(
     steps: IntArray | None,
     before: IntArray | None,
     n_threads: int,
-) -> tuple[float, tuple[FloatArray, float, float, FloatArray, FloatArray]]:
+) -> tuple[float, tuple[FloatArray, float, float, FloatArray | None, FloatArray | None]]:
     """What the cheapest clusters cost, and what :func:`sweep` returns at these distances."""
     excess = np.empty((len(plan.start), len(centers), TILE), dtype=np.float32)
     base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)

@@ -20,6 +20,7 @@ namespace fairclust {
 // each job, then sleep. The pool is never destroyed, so that nothing has to be joined when Python exits.
 class Pool {
     static constexpr int kListens = 16000;  // about 0.2 ms: longer than Python takes between two kernels
+    static constexpr int kWaits = 1600;     // a tenth of it: a chunk that is under way ends sooner, unless its thread lost its turn
     // Bits of the gate: the number of the round is above these, whether it is open, how many are inside.
     static constexpr int kRound = 32;
     static constexpr uint64_t kOpen = uint64_t{1} << 31, kInside = kOpen - 1;
@@ -52,7 +53,7 @@ public:
         wake_.notify_all();
         work(job, 0);
         gate_.fetch_and(~kOpen);
-        while (gate_.load() & kInside) std::this_thread::yield();
+        for (int spin = 0; gate_.load() & kInside; ++spin) spin < kWaits ? pause() : std::this_thread::yield();
         if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     }
 

@@ -161,18 +161,20 @@ struct SweepTables {
     nb::tuple answer(size_t n_cells) const {
         const size_t K = n_clusters;
         auto masses = new_table({n_cells, K});
-        auto sampled = new_table({n_cells});
-        auto curvature = new_table({is_bent ? n_cells : 0, K, K});
         double sums[2] = {0, 0};
         for (int64_t c = 0; c < plan.n_chunks(); ++c) {
-            const int64_t j = plan.cell(c);
-            parts.add_totals_to(masses.data() + j * K, 1, c, 0, K, kSums);
+            parts.add_totals_to(masses.data() + plan.cell(c) * K, 1, c, 0, K, kSums);
             parts.add_to(sums, c, sums_at(), 2);
+        }
+        if (!is_bent) return nb::make_tuple(masses, sums[0], sums[1], nb::none(), nb::none());
+        auto sampled = new_table({n_cells});
+        auto curvature = new_table({n_cells, K, K});
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
+            const int64_t j = plan.cell(c);
             parts.add_to(sampled.data() + j, c, sums_at() + 2, 1);
-            if (!is_bent) continue;
             parts.add_totals_to(curvature.data() + j * K * K, K + 1, c, squares_at(), K, kSums);  // the diagonal
         }
-        for (int64_t u = 0; is_bent && u < n_units(); ++u)
+        for (int64_t u = 0; u < n_units(); ++u)
             pairs.add_to(curvature.data() + plan.cell(first_of(u)) * K * K, u, 0, K * K);
         return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
     }

@@ -145,7 +145,7 @@ class InMemorySweep:
             masses=masses.T,
             cost=self.base_cost + cost,
             log_partition=log_partition - state.scale * self.base_cost,
-            curvature=laplacian(pairs, masses, sampled) if curvature else None,
+            curvature=None if pairs is None or sampled is None else laplacian(pairs, masses, sampled),
         )
 
     def _count(self, state: State, *, curvature: bool) -> Tables:

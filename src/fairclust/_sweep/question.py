@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class State:
         return self.scaled_price / self.scale
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What a sweep tells.
 
     Attributes
@@ -65,8 +64,7 @@ class Answer:
     curvature: FloatArray | None = None
 
 
-@dataclass(frozen=True)
-class HardAnswer:
+class HardAnswer(NamedTuple):
     """What the hard sweep (temperature 0) tells: masses, cost, and the mean gap between best and second best."""
 
     masses: FloatArray

@@ -22,7 +22,7 @@ _MARGIN = 2 * _SURE  # as much again that prices may change by, one against anot
 _MOST = 0.25  # of the mean gap to the second choice that margins may be: then about as many points are undecided
 _MANY = 0.5  # of all points, however: then nothing is gained
 
-Tables = tuple[FloatArray, float, float, FloatArray, FloatArray]
+Tables = tuple[FloatArray, float, float, FloatArray | None, FloatArray | None]
 """What the kernel ``sweep`` counts."""
 
 
@@ -66,10 +66,11 @@ class Undecided:
             self.plan, self.excess, self.weights, state.scale, scaled_price, steps, None, n_threads
         )
         log_partition -= state.scale * self.cost + float((self.masses * scaled_price).sum())
-        if curvature:
+        if pairs is not None:
             diagonal = np.arange(masses.shape[1])
             pairs[:, diagonal, diagonal] += self.masses
-        return masses + self.masses, cost + self.cost, log_partition, pairs, sampled * self.growth
+            sampled *= self.growth
+        return masses + self.masses, cost + self.cost, log_partition, pairs, sampled
 
 
 def is_cold(state: State, gap: float) -> bool:

@@ -341,8 +341,8 @@ class SoftTables:
     masses: FloatArray
     cost: float
     log_partition: float
-    pairs: FloatArray
-    sampled: FloatArray
+    pairs: FloatArray | float = 0.0
+    sampled: FloatArray | float = 0.0
     sums: FloatArray | float = 0.0
 
     def __add__(self, other: SoftTables) -> SoftTables:
@@ -383,7 +383,8 @@ class _Rows:
         else:
             base, answer = self.kept[1], kernels.sweep(self.plan, self.kept[0], *how)
         masses, cost, log_partition, pairs, sampled = answer
-        return SoftTables(masses, base + cost, log_partition - job.scale * base, pairs, sampled)
+        tables = SoftTables(masses, base + cost, log_partition - job.scale * base)
+        return tables if job.steps is None else replace(tables, pairs=pairs, sampled=sampled)
 
     def soft_sums(self, job: SoftJob) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
@@ -580,10 +581,7 @@ def _buffer(shape: tuple[int, ...]) -> FloatArray:
 def soft_tables(block: Block, table: BlockCells, job: SoftJob) -> SoftTables:
     """Count the soft assignments of a block."""
     n_clusters, n_cells = len(job.costs.centers), job.costs.n_cells
-    n_pairs = 0 if job.steps is None else n_cells
-    answer = SoftTables(
-        np.zeros((n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_pairs, n_clusters, n_clusters)), np.zeros(n_cells)
-    )
+    answer = SoftTables(np.zeros((n_cells, n_clusters)), 0.0, 0.0)
     for rows in _panels(block, table, job.costs):
         found = rows.sweep(job)
         answer += replace(found, sums=rows.soft_sums(job)) if job.with_sums else found
