@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fairclust._core import fallback, is_compiled, kernels
+from fairclust._core.tiles import in_blocks
 
 BOTH = [pytest.param(fallback, id="numpy")] + ([pytest.param(kernels, id="compiled")] if is_compiled else [])
 FLAT = 1e-9
@@ -404,6 +405,21 @@ def test_rows_are_visited_by_cell_within_stretches(module, n_cells, n_rows):
     expected = [row for part in parts for row in sorted(part.tolist(), key=codes.__getitem__)]
     assert order.tolist() == expected
     assert counts.tolist() == [[int((codes[part] == cell).sum()) for cell in range(n_cells)] for part in parts]
+
+
+@pytest.mark.parametrize("module", BOTH)
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(("n_points", "n_features"), [(1, 1), (31, 3), (64, 1), (500, 7)])
+def test_trials_cost_what_the_nearest_seed_does(module, n_points, n_features, is_weighted):
+    rng = np.random.default_rng(13)
+    X, closest = 1e6 + rng.normal(size=(n_points, n_features)), rng.gamma(n_features, size=n_points)
+    trials = rng.integers(0, n_points, 4)
+    weights = rng.gamma(1.0, size=n_points) if is_weighted else None
+    costs = np.full((4, n_points), np.nan)
+    totals = module.trial_costs(in_blocks(X), trials, weights, closest, costs)
+    wanted = [[min(closest[i], sum((X[i] - X[t]) ** 2)) for i in range(n_points)] for t in trials]
+    np.testing.assert_allclose(costs, wanted, rtol=1e-12)
+    np.testing.assert_allclose(totals, costs @ (np.ones(n_points) if weights is None else weights), rtol=1e-12)
 
 
 @pytest.mark.parametrize("module", BOTH)

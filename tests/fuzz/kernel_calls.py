@@ -140,6 +140,8 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
         Call("contract", {name: graph[name] for name in ("indptr", "indices", "data")}
              | {"parent": parent, "n_parents": (n - 1) // 2 + 1}),
         Call("feature_moments", {"X": rng.normal(size=(n, 3)), "weights": rng.gamma(1.0, size=n), "n_threads": 2}),
+        Call("trial_costs", {"blocks": rng.normal(size=(-(-n // 32), 3, 32)), "trials": rng.integers(0, n, 4),
+                             "weights": None, "closest": rng.gamma(1.0, size=n), "costs": np.zeros((4, n))}),
         Call("laplacian", {"pairs": rng.gamma(1.0, size=(J, K, K)), "masses": rng.gamma(9.0, size=(J, K)),
                            "sampled": rng.gamma(9.0, size=J), "faint": 1e-3}),
         Call("response", {"laplacians": rng.normal(size=(J, K, K)), "through": rng.normal(size=(K, J, 2))}),

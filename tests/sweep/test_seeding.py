@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.cluster import kmeans_plusplus
 
 from cases import people
 from fairclust import FairKMeans
@@ -93,3 +95,19 @@ def test_the_best_of_several_starts_is_kept():
     one = [FairKMeans(4, init="random", n_init=1, fairness_weight=0, random_state=s).fit(X).energy_ for s in range(5)]
     many = FairKMeans(4, init="random", n_init=20, fairness_weight=0, random_state=0).fit(X).energy_
     assert many <= min(one) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["rows", "single precision", "sparse"])
+@pytest.mark.parametrize("is_weighted", [False, True], ids=["equal", "weights"])
+def test_k_means_plus_plus_draws_the_rows_that_scikit_learn_draws(kind, is_weighted):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n_rows, n_clusters = int(rng.integers(30, 700)), int(rng.integers(2, 25))
+        X = rng.normal(size=(n_rows, int(rng.integers(1, 9)))) * 10.0 ** rng.integers(-3, 4)
+        X = X.astype(np.float32).astype(float)  # the same numbers in both precisions
+        weights = rng.gamma(1.0, size=n_rows) if is_weighted else None
+        wanted = [kmeans_plusplus(X, n_clusters, sample_weight=weights, random_state=seed)[0]]
+        rows = {"rows": X, "single precision": X.astype(np.float32), "sparse": sparse.csr_array(X)}[kind]
+        found = starting_centers(rows, n_clusters, "k-means++", np.random.RandomState(seed), weights)
+        np.testing.assert_array_equal(found, wanted)
+        assert found[0].dtype == rows.dtype

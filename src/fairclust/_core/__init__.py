@@ -25,6 +25,7 @@ sparse_distances    excess costs of sparse rows (CSR), squared euclidean
 sparse_sums         sums of sparse rows by label
 medoids             medoid of each cluster, a lower bound of what any medoid costs, distances computed
 coordinate_medians  weighted median of each feature, by label
+trial_costs         distances from the nearest seed, with each of some points as one more
 visiting_order      rows sorted by cell within each stretch
 halves              two centres of each cluster's points, and what they save
 feature_moments     mean and squares about it of every feature

@@ -153,6 +153,30 @@ static nb::tuple halves(In<T, 2> X, In<int32_t, 1> order, In<int32_t, 1> labels,
     return nb::make_tuple(gains, places);
 }
 
+// --- Seeds ------------------------------------------------------------------------------------------------------------
+
+// Squared distance of each point from the nearest seed, with each of some points as one more. The points lie in blocks,
+// feature by feature. OUT costs (trials, points). Returns their weighted sums.
+static Table trial_costs(In<double, 3> blocks, In<int64_t, 1> trials, Weights weights, In<double, 1> closest,
+                         Out<double, 2> costs) {
+    const int64_t M = blocks.shape(1), N = closest.shape(0), n_trials = trials.shape(0);
+    require_shape("blocks", blocks, {N / kHeapBlock + (N % kHeapBlock != 0), M, kHeapBlock});
+    require_aligned("trials", trials);
+    require(is_between(trials.data(), trials.size(), 0, N - 1), "trials", "must hold numbers of points");
+    if (weights) require_shape("weights", *weights, {N});
+    require_aligned("closest", closest);
+    require_shape("costs", costs, {n_trials, N});
+    std::vector<double> rows(table_size({size_t(n_trials), size_t(M)}));
+    for (int64_t t = 0; t < n_trials; ++t) {
+        const int64_t i = trials.data()[t];
+        for (int64_t m = 0; m < M; ++m) rows[t * M + m] = blocks.data()[(i / kHeapBlock * M + m) * kHeapBlock + i % kHeapBlock];
+    }
+    auto totals = new_table({size_t(n_trials)});
+    column_kernels().trial_costs({blocks.data(), rows.data(), pointer(weights), closest.data(), costs.data(), N, M, n_trials},
+                                 totals.data());
+    return totals;
+}
+
 template <class T> static void define(nb::module_& m) {
     m.def("feature_moments", &feature_moments<T>, "X"_a.noconvert(), "weights"_a.none().noconvert(), "n_threads"_a);
     m.def("halves", &halves<T>, "X"_a.noconvert(), "order"_a.noconvert(), "labels"_a.noconvert(),
@@ -162,6 +186,8 @@ template <class T> static void define(nb::module_& m) {
 void define_columns(nb::module_& m) {
     define<float>(m);
     define<double>(m);
+    m.def("trial_costs", &trial_costs, "blocks"_a.noconvert(), "trials"_a.noconvert(), "weights"_a.none().noconvert(),
+          "closest"_a.noconvert(), "costs"_a.noconvert());
     m.def("visiting_order", &visiting_order, "codes"_a.noconvert(), "n_cells"_a, "stretch"_a,
           "order"_a.noconvert());
 }

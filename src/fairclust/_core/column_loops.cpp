@@ -237,11 +237,47 @@ template <class T> static double two_means(const HeapArgs<T>& a, double* scratch
     return a.power == 2 ? gain_of_squares(h, weight) : gain_of_distances(h);
 }
 
+// --- Seeds ------------------------------------------------------------------------------------------------------------
+
+// A block of points: its costs with the trial as a seed; returns their weighted sum.
+static inline double trial_block(const TrialArgs& a, const double* block, const double* trial, int64_t first, double* costs) {
+    vdouble far[V] = {}, sum = {};
+    for (int64_t m = 0; m < a.n_features; ++m)
+        for (int v = 0; v < V; ++v) {
+            const vdouble apart = load(block + m * kHeapBlock + v * L) - trial[m];
+            far[v] += apart * apart;
+        }
+    if (first + kHeapBlock > a.n_points) {
+        double left = 0;
+        for (int64_t i = first; i < a.n_points; ++i) {
+            const double now = far[(i - first) / L][(i - first) % L];
+            costs[i] = now < a.closest[i] ? now : a.closest[i];
+            left += (a.weights ? a.weights[i] : 1.0) * costs[i];
+        }
+        return left;
+    }
+    for (int v = 0; v < V; ++v) {
+        const vdouble before = load(a.closest + first + v * L), now = far[v] < before ? far[v] : before;
+        store<double>(costs + first + v * L, now);
+        sum += a.weights ? now * load(a.weights + first + v * L) : now;
+    }
+    return total_of(sum);
+}
+
+// All trials of a block while it is in the first cache.
+static void trial_costs(const TrialArgs& a, double* totals) {
+    const int64_t M = a.n_features;
+    for (int64_t t = 0; t < a.n_trials; ++t) totals[t] = 0;
+    for (int64_t i = 0; i < a.n_points; i += kHeapBlock)
+        for (int64_t t = 0; t < a.n_trials; ++t)
+            totals[t] += trial_block(a, a.blocks + i * M, a.trials + t * M, i, a.costs + t * a.n_points);
+}
+
 }  // namespace FC_CAT(column_isa_, FAIRCLUST_ISA)
 
 ColumnKernels FC_CAT(column_kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(column_isa_, FAIRCLUST_ISA);
-    return {{isa::moments<float>, isa::two_means<float>}, {isa::moments<double>, isa::two_means<double>}};
+    return {{isa::moments<float>, isa::two_means<float>}, {isa::moments<double>, isa::two_means<double>}, isa::trial_costs};
 }
 
 }  // namespace fairclust

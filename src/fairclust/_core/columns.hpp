@@ -1,5 +1,5 @@
-// Loops along the features of a matrix, for what is asked of it before a fit and between fits: moments, and where a heap
-// of points is best cut in two.
+// Loops along the features of a matrix, for what is asked of it before a fit and between fits: moments, where a heap of
+// points is best cut in two, and what points that might be seeds would save.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,16 @@ struct HeapArgs {
     int64_t n_points, n_features;
     int power;              // 1: what is gained is a sum of distances, 2: of their squares
     int turns, rounds;      // of an axis towards the longest, of two means
+};
+
+// Points that might be the next seed.
+struct TrialArgs {
+    const double* blocks;   // IN (n_blocks, n_features, kHeapBlock) the points, of which the last block may have fewer
+    const double* trials;   // IN (n_trials, n_features)
+    const double* weights;  // IN (n_points,), or null
+    const double* closest;  // IN (n_points,) squared distance from the nearest seed so far
+    double* costs;          // OUT (n_trials, n_points) the same with each trial as a seed
+    int64_t n_points, n_features, n_trials;
 };
 
 template <class T>
@@ -44,6 +54,9 @@ static inline int64_t heap_scratch(int64_t n_points, int64_t n_features) {
 struct ColumnKernels {
     ColumnLoops<float> f32;
     ColumnLoops<double> f64;
+
+    // OUT totals (n_trials,): the weighted sums of the costs.
+    void (*trial_costs)(const TrialArgs&, double* totals);
 };
 
 // One definition per instruction set, from the same source (column_loops.cpp).

@@ -43,7 +43,7 @@ __all__ = [
     "held_step", "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths", "link_costs",
     "match_nodes", "median_sums", "medoids", "move_nodes", "name", "newton_step", "newton_system", "open_places",
     "response", "rounding", "soft_rows", "soft_sums", "sparse_distances", "sparse_sums", "sweep", "sweep_rows",
-    "visiting_order", "weighted_look",
+    "trial_costs", "visiting_order", "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"
@@ -285,6 +285,16 @@ def feature_moments(X: FloatArray, weights: FloatArray | None, n_threads: int) -
         mean += apart * (own.sum() / grown)
         total = grown
     return mean, squares
+
+
+def trial_costs(
+    blocks: FloatArray, trials: IntArray, weights: FloatArray | None, closest: FloatArray, costs: FloatArray
+) -> FloatArray:
+    """Squared distances from the nearest seed, with each of some points as one more (OUT); their weighted sums."""
+    columns = blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)[:, : len(closest)]
+    for own, trial in zip(costs, trials, strict=True):
+        np.minimum(((columns - columns[:, [trial]]) ** 2).sum(axis=0), closest, out=own)
+    return costs.sum(axis=1) if weights is None else costs @ weights
 
 
 def label_sums(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._sweep.seeding import sampled_rows
+from .._sweep.seeding import drawn_rows, sampled_rows, seeding_by
 from .._table.coded import CodedRows
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
@@ -43,12 +43,14 @@ def coded_starts(
         chosen = chosen[weights[chosen] > 0]
         weights = weights[chosen]
     objective = CodedKMeansObjective(rows if len(chosen) == len(rows) else rows.take(chosen))
-    if init == "random":
-        chance = None if weights is None else weights / weights.sum()
-        picks = [random_state.choice(len(chosen), n_clusters, replace=False, p=chance) for _ in range(n_starts)]
-    else:
-        picks = [_plus_plus(objective, n_clusters, random_state, weights, n_threads) for _ in range(n_starts)]
     middle = objective.rows.middle() if rows.has_gaps else None
+
+    def costs_from(taken: IntArray) -> FloatArray:
+        return objective.costs(row_centers(objective.rows.take(taken), middle), None, n_threads).T
+
+    picks = drawn_rows(
+        init, len(chosen), n_clusters, random_state, weights, n_starts, lambda: seeding_by(costs_from, weights)
+    )
     return [row_centers(objective.rows.take(pick), middle) for pick in picks]
 
 
@@ -58,32 +60,3 @@ def row_centers(rows: CodedRows, middle: FloatArray | None = None) -> FloatArray
     if rows.has_gaps:
         matrix = np.where(np.isnan(matrix), rows.middle() if middle is None else middle, matrix)
     return np.ascontiguousarray(matrix, dtype=rows.dtype)
-
-
-def _plus_plus(
-    objective: CodedKMeansObjective,
-    n_clusters: int,
-    random_state: np.random.RandomState,
-    weights: FloatArray | None,
-    n_threads: int,
-) -> IntArray:
-    """Greedy k-means++ as in scikit-learn: of a few rows drawn by their cost, the one that lowers the cost most."""
-    n_rows, n_trials = len(objective.rows), 2 + int(np.log(n_clusters))
-    w = np.ones(n_rows) if weights is None else weights
-    middle = objective.rows.middle() if objective.rows.has_gaps else None
-
-    def costs_from(taken: IntArray) -> FloatArray:
-        return objective.costs(row_centers(objective.rows.take(taken), middle), None, n_threads)
-
-    chosen = [int(random_state.choice(n_rows, p=w / w.sum()))]
-    closest = costs_from(np.array(chosen))[:, 0]
-    for _ in range(1, n_clusters):
-        reached = np.cumsum(w * closest)
-        trials = np.searchsorted(reached, random_state.uniform(size=n_trials) * reached[-1])
-        trials = np.minimum(trials, n_rows - 1)
-        costs = costs_from(trials)
-        np.minimum(costs, closest[:, None], out=costs)
-        best = int((w @ costs).argmin())
-        closest = np.ascontiguousarray(costs[:, best])
-        chosen.append(int(trials[best]))
-    return np.array(chosen)

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import config_context
-from sklearn.cluster import kmeans_plusplus
+from sklearn.metrics.pairwise import euclidean_distances
 
 from .._checks import check_centers
+from .._core import kernels
+from .._core.tiles import in_blocks
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 
 Init = str | AnyArray | Callable[..., Any]
+Seeding = Callable[[IntArray, FloatArray], tuple[FloatArray, FloatArray]]
+"""Some rows, and what every row costs so far → what it costs with each of them as one more seed, and weighted sums."""
 _PER_CLUSTER = 100  # rows at the least, with many clusters
 _SAMPLE = 1 << 13  # k-means++ looks at no more rows than this where that is enough: more do not make better seeds
 
@@ -50,27 +53,70 @@ def starting_centers(
         rows = sampled_rows(X.shape[0], n_clusters, random_state)
         rows = rows if weights is None else rows[weights[rows] > 0]
         X, weights = X[rows], None if weights is None else weights[rows]
-    own = X.dtype
-    if isinstance(init, str) and not sparse.issparse(X):
-        X = X.astype(np.float64, copy=False)  # scikit-learn would do so in pieces, in every step
-    starts = (_centers(X, n_clusters, init, random_state, weights) for _ in range(n_starts))
-    return [centers.astype(own, copy=False) for centers in starts]
-
-
-def _centers(
-    X: Any, n_clusters: int, init: Init, random_state: np.random.RandomState, weights: FloatArray | None
-) -> FloatArray:
-    if callable(init):
-        return _as_centers(np.asarray(init(X, n_clusters, random_state=random_state)), X, n_clusters)
     if not isinstance(init, str):
-        return _as_centers(np.asarray(init), X, n_clusters)
+        given = (init(X, n_clusters, random_state=random_state) if callable(init) else init for _ in range(n_starts))
+        return [_as_centers(np.asarray(centers), X, n_clusters) for centers in given]
+    picks = drawn_rows(init, X.shape[0], n_clusters, random_state, weights, n_starts, lambda: _seeding(X, weights))
+    return [np.ascontiguousarray(X[pick].toarray() if sparse.issparse(X) else X[pick]) for pick in picks]
+
+
+def drawn_rows(
+    init: str,
+    n_rows: int,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    weights: FloatArray | None,
+    n_starts: int,
+    seeding: Callable[[], Seeding],
+) -> list[IntArray]:
+    """Numbers of the rows to start from, several times: at random, or by k-means++, which asks what seeds cost."""
     if init == "random":
         chance = None if weights is None else weights / weights.sum()
-        chosen = X[random_state.choice(X.shape[0], n_clusters, replace=False, p=chance)]
-        return np.ascontiguousarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
-    with config_context(assume_finite=True, skip_parameter_validation=True):  # we have looked
-        centers, _ = kmeans_plusplus(X, n_clusters, sample_weight=weights, random_state=random_state)
-    return np.ascontiguousarray(centers)
+        return [random_state.choice(n_rows, n_clusters, replace=False, p=chance) for _ in range(n_starts)]
+    costs = seeding()
+    return [_plus_plus(costs, n_rows, n_clusters, random_state, weights) for _ in range(n_starts)]
+
+
+def _plus_plus(
+    seeding: Seeding, n_rows: int, n_clusters: int, random_state: np.random.RandomState, weights: FloatArray | None
+) -> IntArray:
+    """Greedy k-means++ as in scikit-learn: of a few rows drawn by their cost, the one that lowers the cost most."""
+    n_trials, w = 2 + int(np.log(n_clusters)), np.ones(n_rows) if weights is None else weights
+    chosen = np.empty(n_clusters, dtype=np.int64)
+    chosen[0] = random_state.choice(n_rows, p=w / w.sum())
+    costs, _ = seeding(chosen[:1], np.full(n_rows, np.inf))
+    closest = costs[0]
+    for k in range(1, n_clusters):
+        reached = np.cumsum(closest if weights is None else weights * closest)
+        trials = np.searchsorted(reached, random_state.uniform(size=n_trials) * reached[-1])
+        trials = np.minimum(trials, n_rows - 1)  # rounding
+        costs, totals = seeding(trials, closest)
+        best = totals.argmin()
+        chosen[k], closest = trials[best], costs[best]
+    return chosen
+
+
+def _seeding(X: Any, weights: FloatArray | None) -> Seeding:
+    """What seeds cost: squared distances, in double precision."""
+    if sparse.issparse(X):
+        return seeding_by(lambda trials: euclidean_distances(X[trials], X, squared=True), weights)
+    blocks = in_blocks(X)
+
+    def tried(trials: IntArray, closest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        costs = np.empty((len(trials), len(closest)))
+        return costs, kernels.trial_costs(blocks, trials, weights, closest, costs)
+
+    return tried
+
+
+def seeding_by(costs_from: Callable[[IntArray], FloatArray], weights: FloatArray | None) -> Seeding:
+    """The same, from a function that tells what each row costs with each of some rows as a centre, a row each."""
+
+    def tried(trials: IntArray, closest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        costs = np.minimum(costs_from(trials), closest)
+        return costs, costs.sum(axis=1) if weights is None else costs @ weights
+
+    return tried
 
 
 def sampled_rows(n_rows: int, n_clusters: int, random_state: np.random.RandomState) -> IntArray:
