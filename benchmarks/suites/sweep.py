@@ -24,7 +24,7 @@ from ..datasets import Dataset, census_like_name
 from ..measure import time_interleaved
 from ..records import Claim, SuiteResult
 
-_REPEATS = 7
+_REPEATS = 15
 _LIMIT = 1.15
 
 Passes = dict[str, Callable[[], object]]
