@@ -274,13 +274,13 @@ template <class T, int metric>
 static int64_t find_moves_metric(const RowArgs<T>& a, const MoveTables& t, double least, int64_t begin, int64_t end,
                                  T* turned, int32_t* positions) {
     T* costs = turned + kTile * kFeatureTile;
-    double best[kTile], own[kTile];
+    alignas(64) double best[kTile], own[kTile];
     int64_t n = 0;
     for (int64_t b = begin; b < end; ++b) {
         const int64_t start = a.tiles.start[b];
         const int size = a.tiles.size[b];
         tile_costs<T, metric>(a, b, end, turned, costs);
-        for (int i = 0; i < kTile; ++i) best[i] = own[i] = 0;
+        for (int i = size; i < kTile; ++i) best[i] = own[i] = 0;
         for (int i = 0; i < size; ++i) {
             const int64_t k = a.labels[start + i];
             T& cost = costs[k * kTile + i];

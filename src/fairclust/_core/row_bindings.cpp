@@ -452,7 +452,8 @@ static nb::ndarray<nb::numpy, int32_t> find_moves(const Plan& plan, int metric, 
     plan.require_table("leave", leave, K);
     require_shape("enter_share", enter_share, {K});
     require_shape("leave_share", leave_share, {K});
-    const RowArgs<T> args{plan.tiles(), X.data(), plan.order(), centers.data(), labels.data(), nullptr, nullptr, M, K};
+    const RowArgs<T> args{plan.tiles(), X.data(), plan.order(), centers.data(), labels.data(), nullptr, nullptr, M, K, 0,
+                          X.nbytes() <= kNear};
     Scratch<T> scratch(plan.threads(n_threads), kTile * (kFeatureTile + K));
     auto* positions = new int32_t[std::max<int64_t>(plan.n_points(), 1)];
     nb::capsule owner(positions, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });

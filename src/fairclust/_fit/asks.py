@@ -251,7 +251,7 @@ class GoalAsk(Ask):
         """The cluster farthest from the goal for its size."""
         if self.rounding is None:
             return None
-        beyond = self.goal.beyond(masses).sum(axis=1)
+        beyond = self.goal.beyond(masses)
         return int((beyond / np.maximum(masses.sum(axis=1), 1.0)).argmax()) if beyond.any() else None
 
     def copied(self, warm: Prices | None, source: int, destination: int) -> Prices | None:

@@ -48,8 +48,8 @@ class GoalMoves(MoveTable):
 
     def costs(self, rows: FloatArray, clusters: IntArray) -> FloatArray:
         """Nothing, or infinity."""
-        is_met = self._goal.beyond(rows, clusters).sum(axis=1) <= 0
-        return np.where(is_met & (rows.sum(axis=1) > 0), 0.0, np.inf)
+        is_met = self._goal.beyond(rows, clusters) <= 0
+        return np.where(is_met & rows.any(axis=1), 0.0, np.inf)
 
 
 def polish(problem: Problem, ask: Ask, result: FitResult, moves: MoveTable) -> tuple[FitResult, bool]:

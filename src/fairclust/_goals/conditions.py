@@ -198,15 +198,12 @@ class Conditions:
         return centering
 
     def beyond(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
-        """How many people each row is away from each clause (and from the sizes), (n_rows, n_clauses [+ 1])."""
+        """How many people each row is away from all clauses together (and from the sizes), (n_rows,)."""
         table = masses if self._has_cells_as_columns else masses @ self.membership
-        found = [
-            clause.cone.beyond(*clause.split(table[:, columns]), clusters)
-            for clause, (columns, _) in zip(self.clauses, self._places, strict=True)
-        ]
-        if self.sizes is not None:
-            found.append(self.sizes.beyond(table[:, -1]))
-        return np.stack(found, axis=1)
+        found = 0.0 if self.sizes is None else self.sizes.beyond(table[:, -1])
+        for clause, (columns, _) in zip(self.clauses, self._places, strict=True):
+            found = found + clause.cone.beyond(*clause.split(table[:, columns]), clusters)
+        return np.asarray(found)
 
     def off_by_whole_people(self, priced: Priced) -> float:
         """What counts may save at these prices by being off by whole people, where the goal lets them."""

@@ -53,7 +53,7 @@ class MoveTable(ABC):
         """Bring the tables of some clusters up to date."""
         n_cells = self.masses.shape[1]
         rows = np.maximum(self.masses[clusters, None, :] + self._changes, 0.0)
-        owners = np.repeat(clusters, rows.shape[1])
+        owners = clusters.repeat(rows.shape[1])
         values = self.costs(rows.reshape(-1, n_cells), owners).reshape(len(clusters), -1)
         with np.errstate(invalid="ignore"):  # from one cluster that may not be to another
             change = values[:, 1:] - values[:, :1]

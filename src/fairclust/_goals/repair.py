@@ -42,7 +42,7 @@ class _Beyond(MoveTable):
         """People beyond the goal; nobody is worse than anybody alone, for somebody would have to be put there."""
         rows = np.maximum(rows, 0.0)
         is_empty = rows.sum(axis=1) < self.unit / 2
-        return self._goal.beyond(rows, clusters).sum(axis=1) + np.where(is_empty, _EMPTY * self.unit, 0.0)
+        return self._goal.beyond(rows, clusters) + np.where(is_empty, _EMPTY * self.unit, 0.0)
 
     def move_kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""

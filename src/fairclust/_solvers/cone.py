@@ -168,7 +168,7 @@ class ConeSolver:
 
 def _is_nearly_met(conditions: Conditions, masses: FloatArray, person: float) -> bool:
     allowed = np.maximum(_NEARLY * masses.sum(axis=1), _ONE * person)
-    return bool((conditions.beyond(masses).sum(axis=1) <= allowed).all())
+    return bool((conditions.beyond(masses) <= allowed).all())
 
 
 def lower_bound(sweep: Sweep, conditions: Conditions, theta: FloatArray) -> float:
