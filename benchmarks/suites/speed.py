@@ -45,10 +45,10 @@ class Ratios:
 
 
 LINES = (
-    Line("adult", 9, 5, limit=1.5),
-    Line("bank", 9, 5, limit=1.5),
-    Line(census_like_name(10**5), 5, 2, limit=1.5),
-    Line(census_like_name(10**6), 3, 1, limit=1.2),
+    Line("adult", 21, 5, limit=1.5),
+    Line("bank", 21, 5, limit=1.5),
+    Line(census_like_name(10**5), 15, 2, limit=1.5),
+    Line(census_like_name(10**6), 5, 1, limit=1.2),
     Line(census_like_name(CENSUS_ROWS), 3, 0, limit=1.0),
 )
 
