@@ -125,7 +125,7 @@ sanitized-%:
 	  -DFAIRCLUST_SANITIZE=$* -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) \
 	  -DPython_EXECUTABLE=$(abspath $(BIN))/python
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize-$*
-	cd tests && export ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=. \
+	cd tests && export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=. \
 	  LD_PRELOAD="$$(g++ -print-file-name=lib$(if $(findstring thread,$*),tsan,asan).so) $$(g++ -print-file-name=libstdc++.so)"; \
 	$(if $(findstring thread,$*),$(SANITIZED) threads,\
 	  $(SANITIZED) $(KERNEL_LAWS) && FAIRCLUST_ISA=baseline $(SANITIZED) $(KERNEL_LAWS) && $(SANITIZED) kernels --minutes 2)

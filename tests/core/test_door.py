@@ -11,7 +11,7 @@ from fairclust import FairNCut, metrics
 from fairclust._core import is_compiled, kernels
 from fairclust.baselines import FairSpectral
 from fairclust.errors import InvalidInputError
-from fuzz.kernel_calls import Call, plan_arguments, valid_calls
+from fuzz.kernel_calls import Call, plan_arguments, unaligned, valid_calls
 from fuzz.kernels import case as spoiled_call
 from fuzz.runner import run
 
@@ -69,6 +69,28 @@ def test_every_kernel_accepts_its_valid_call(each):
 def test_every_kernel_is_called_here():
     offered = {name for name in dir(kernels) if not name.startswith("_") and callable(getattr(kernels, name))}
     assert {call.name for call in _calls()} == offered
+
+
+@compiled
+@pytest.mark.parametrize("number", range(len(_calls())), ids=[call.name for call in _calls()])
+def test_an_array_that_is_not_aligned_is_refused_by_name_or_copied(number):
+    call = _calls()[number]
+    for name, array in call.arguments.items():
+        if isinstance(array, np.ndarray) and array.dtype.itemsize > 1 and array.size:
+            spoiled = call.with_argument(name, unaligned(array))
+            if call.name == "Plan" or (name == "first" and call.name.startswith("coded")):  # short, and kept
+                spoiled.run(kernels)
+                continue
+            with pytest.raises(ValueError, match=f"{name} must be aligned"):
+                spoiled.run(kernels)
+
+
+@compiled
+def test_cells_that_there_is_no_room_to_count_are_refused():
+    codes, order = np.zeros(50, dtype=np.int32), np.zeros(50, dtype=np.int32)
+    for n_cells, stretch, name in [(2**31 - 1, 50, "n_cells"), (2**24 + 1, 50, "n_cells"), (2**24, 1, "stretch")]:
+        with pytest.raises(ValueError, match=name):
+            kernels.visiting_order(codes, n_cells, stretch, order)
 
 
 @compiled

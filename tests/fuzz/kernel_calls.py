@@ -229,7 +229,8 @@ def _shorter(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.ascontiguousarray(np.take(array, np.arange(keep), axis=axis))
 
 
-def _unaligned(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def unaligned(array: np.ndarray) -> np.ndarray:
+    """The same values, a byte off."""
     raw = np.zeros(array.nbytes + 1, dtype=np.uint8)
     moved = np.frombuffer(raw.data, dtype=array.dtype, count=array.size, offset=1).reshape(array.shape)
     moved.flags.writeable = True
@@ -265,7 +266,7 @@ SPOILERS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     "one axis less": lambda array, rng: (
         np.ascontiguousarray(array[0]) if array.ndim > 1 and len(array) else array[None]
     ),
-    "unaligned": _unaligned,
+    "unaligned": lambda array, _: unaligned(array),
     "read-only": lambda array, rng: np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape),
 }
 SCALARS = [0, 1, -1, 3, 7, 2**31 - 1, -(2**31), 2**40, 2**63 - 1, 2**70, 0.0, -1.0, np.nan, np.inf, None, "x", [1]]

@@ -64,26 +64,30 @@ template <class T> static nb::tuple feature_moments(In<T, 2> X, Weights weights,
 constexpr int64_t kRuns = 4;  // that are counted side by side: with few codes, one alone waits for itself at every point
 constexpr int64_t kFewCodes = 256;  // with more, two points of a code seldom follow each other, and the runs' tables cost more
 
+static int64_t n_runs(int64_t n_codes) { return n_codes <= kFewCodes ? kRuns : 1; }
+
 // OUT positions first ... first + n - 1 sorted by code, equal ones in their order, and counts (n_codes,).
-// next: room for kRuns * n_codes.
+// next: room for n_runs(n_codes) * n_codes.
 static void sort_by_code(const int32_t* codes, int64_t n, int64_t n_codes, int64_t first, int64_t* counts, int64_t* next,
                          int32_t* positions) {
-    const int64_t n_runs = n_codes <= kFewCodes ? kRuns : 1, length = n / n_runs;
+    const int64_t runs = n_runs(n_codes), length = n / runs;
     const auto in_runs = [&](const auto& visit) {  // visit(point, its run's numbers)
-        if (n_runs == kRuns)
+        if (runs == kRuns)
             for (int64_t i = 0; i < length; ++i)
                 for (int64_t r = 0; r < kRuns; ++r) visit(r * length + i, next + r * n_codes);
-        for (int64_t i = n_runs == kRuns ? n_runs * length : 0; i < n; ++i) visit(i, next + (n_runs - 1) * n_codes);
+        for (int64_t i = runs == kRuns ? runs * length : 0; i < n; ++i) visit(i, next + (runs - 1) * n_codes);
     };
-    std::fill(next, next + n_runs * n_codes, 0);
+    std::fill(next, next + runs * n_codes, 0);
     in_runs([&](int64_t i, int64_t* own) { ++own[codes[i]]; });
     for (int64_t j = 0, before = 0; j < n_codes; ++j) {
         const int64_t start = before;
-        for (int64_t r = 0; r < n_runs; ++r) before += std::exchange(next[r * n_codes + j], before);
+        for (int64_t r = 0; r < runs; ++r) before += std::exchange(next[r * n_codes + j], before);
         counts[j] = before - start;
     }
     in_runs([&](int64_t i, int64_t* own) { positions[own[codes[i]]++] = static_cast<int32_t>(first + i); });
 }
+
+constexpr int64_t kMostCounts = int64_t(1) << 24;  // of cells by stretch: 128 MB; layouts have one for some thousand rows
 
 // The rows sorted by cell within each stretch of so many. OUT order (n_rows,). Returns counts (n_stretches, n_cells).
 static nb::ndarray<nb::numpy, int64_t> visiting_order(In<int32_t, 1> codes, int64_t n_cells, int64_t stretch,
@@ -93,13 +97,14 @@ static nb::ndarray<nb::numpy, int64_t> visiting_order(In<int32_t, 1> codes, int6
     require_shape("order", order, {n});
     require_apart("order", order, "codes", codes);
     require(n <= kMostPoints, "codes", "has too many points");
-    require(n_cells >= 1 && n_cells <= INT32_MAX, "n_cells", "must be at least 1 and below 2^31");
+    require(n_cells >= 1 && n_cells <= kMostCounts, "n_cells", "must be at least 1 and at most 2^24");
     require(stretch >= 1, "stretch", "must be at least 1");
     require_indices("codes", codes.data(), n, n_cells, "cells");
     const int64_t n_stretches = n / stretch + (n % stretch != 0);
+    require(n_stretches <= kMostCounts / n_cells + 1, "stretch", "is too short for so many cells");
     auto* counts = new int64_t[table_size({size_t(n_stretches), size_t(n_cells)})];
     nb::capsule owner(counts, [](void* p) noexcept { delete[] static_cast<int64_t*>(p); });
-    std::vector<int64_t> next(table_size({size_t(kRuns), size_t(n_cells)}));
+    std::vector<int64_t> next(n_runs(n_cells) * n_cells);
     for (int64_t s = 0; s < n_stretches; ++s) {
         const int64_t first = s * stretch, length = std::min(stretch, n - first);
         sort_by_code(codes.data() + first, length, n_cells, first, counts + s * n_cells, next.data(), order.data() + first);
@@ -129,7 +134,7 @@ static nb::tuple halves(In<T, 2> X, In<int32_t, 1> order, In<int32_t, 1> labels,
     require(0 <= turns && turns <= kMostRounds, "turns", "must be from 0 to 1000");
     require(1 <= rounds && rounds <= kMostRounds, "rounds", "must be from 1 to 1000");
     auto gains = new_table({size_t(n_clusters)}), places = new_table({size_t(n_clusters), 2, size_t(M)});
-    std::vector<int64_t> counts(n_clusters), starts(table_size({size_t(kRuns), size_t(n_clusters)}));
+    std::vector<int64_t> counts(n_clusters), starts(table_size({size_t(n_runs(n_clusters)), size_t(n_clusters)}));
     std::vector<int32_t> by_cluster(n);
     sort_by_code(labels.data(), n, n_clusters, 0, counts.data(), starts.data(), by_cluster.data());
     std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), int64_t(0));

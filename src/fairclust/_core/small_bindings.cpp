@@ -561,6 +561,7 @@ static Table rounding(In<double, 3> curvature, In<double, 2> masses, In<double, 
 static void learned_lengths(Out<double, 2> lengths, In<double, 2> step, In<double, 2> length, In<double, 2> before,
                             In<double, 2> after, bool is_taken, bool is_kept, double matters, double growth) {
     const int64_t K = lengths.shape(0), J = lengths.shape(1), n = K * J;
+    require_aligned("lengths", lengths);
     for (const auto& [name, table] : {std::pair{"step", &step}, {"length", &length}, {"before", &before}, {"after", &after}})
         require_shape(name, *table, {K, J});
     double least = 0;
