@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
 
 from .._checks import check_centers
 from .._core import kernels
@@ -99,7 +98,7 @@ def _plus_plus(
 def _seeding(X: Any, weights: FloatArray | None) -> Seeding:
     """What seeds cost: squared distances, in double precision."""
     if sparse.issparse(X):
-        return seeding_by(lambda trials: euclidean_distances(X[trials], X, squared=True), weights)
+        return seeding_by(_sparse_distances(X.astype(np.float64)), weights)
     blocks = in_blocks(X)
 
     def tried(trials: IntArray, closest: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -107,6 +106,16 @@ def _seeding(X: Any, weights: FloatArray | None) -> Seeding:
         return costs, kernels.trial_costs(blocks, trials, weights, closest, costs)
 
     return tried
+
+
+def _sparse_distances(X: Any) -> Callable[[IntArray], FloatArray]:
+    """Squared distances of all rows from some of them, a row each: |x|² + |y|² − 2x·y, without filling them."""
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+    def distances(rows: IntArray) -> FloatArray:
+        return np.maximum(squares[rows][:, None] + squares - 2.0 * (X[rows] @ X.T).toarray(), 0.0)
+
+    return distances
 
 
 def seeding_by(costs_from: Callable[[IntArray], FloatArray], weights: FloatArray | None) -> Seeding:
