@@ -257,7 +257,7 @@ def test_wrong_input_is_told_as_in_memory(people, client):
 
 def on_pass(client, acts, monkeypatch):
     """Act when so many passes were handed out: while tasks are under way, or as workers are about to be asked."""
-    passes, hand_out, ask = [], client.map, _dask.ask_workers
+    passes, hand_out, ask = [], client.map, _dask.Shortcut.ask
 
     def count(n_tasks):
         passes.append(n_tasks)
@@ -268,12 +268,12 @@ def on_pass(client, acts, monkeypatch):
         count(len(futures))
         return futures
 
-    def asking(client, keys, question, *arguments):
+    def asking(self, keys, question, *arguments):
         count(len(keys))
-        return ask(client, keys, question, *arguments)
+        return ask(self, keys, question, *arguments)
 
     monkeypatch.setattr(client, "map", handing_out)
-    monkeypatch.setattr(_dask, "ask_workers", asking)
+    monkeypatch.setattr(_dask.Shortcut, "ask", asking)
     return passes
 
 
@@ -340,8 +340,10 @@ def test_what_workers_do_not_answer_is_asked_by_tasks_that_raise(people, client,
     data = open_blocks(as_blocks(as_dask(*people)[0]), None, None, 1)
     assert data.runner._asked(_dask._added, work=counted, job=_dask._packed(None), n_blocks=len(data.parts))
     keys = [bundle.key for bundle in data.runner._bundles]
-    assert _dask.ask_workers(client, ["nobody has it"], len) == [None]
-    assert _dask.ask_workers(client, keys, _broken) == [None] * len(keys)
+    ask = _dask.Shortcut(client).ask
+    for _ in range(2):  # through the scheduler, and over lines
+        assert ask(["nobody has it"], len) == [None]
+        assert ask(keys, _broken) == [None] * len(keys)
     with pytest.raises(ZeroDivisionError, match="by the work itself"):
         data.runner.total(_broken, None, data.tables)
 
@@ -353,9 +355,57 @@ def counted(block, table, job):
 def test_workers_are_asked_about_an_argument_each(client, monkeypatch):
     monkeypatch.setattr(_shortcut, "_SOON", 30.0)
     held = client.scatter([2, 3])
-    assert _dask.ask_workers(client, [one.key for one in held], pow, [5, 2]) == [32, 9]
+    ask = _dask.Shortcut(client).ask
+    for _ in range(2):
+        assert ask([one.key for one in held], pow, [5, 2]) == [32, 9]
     late = client.submit(slowly, 4, pure=False)
-    assert _dask.ask_workers(client, [late.key], pow, [2]) == [16]  # what is being made is waited for
+    assert ask([late.key], pow, [2]) == [16]  # what is being made is waited for
+
+
+def test_workers_of_this_machine_are_asked_without_the_scheduler_from_the_second_question_on(client, monkeypatch):
+    held = client.scatter([2, 3])
+    passed_on, plain = [], client.run_on_scheduler
+    monkeypatch.setattr(client, "run_on_scheduler", lambda *a, **k: passed_on.append(k["keys"]) or plain(*a, **k))
+    shortcut, keys = _dask.Shortcut(client), [one.key for one in held]
+    assert not shortcut.reaches(keys)
+    for power in (5, 2, 1):
+        assert shortcut.ask(keys, pow, [power, power]) == [2**power, 3**power]
+    assert passed_on == [dict.fromkeys(keys, (5,))]
+    assert shortcut.reaches(keys)
+    late = client.submit(slowly, 4, workers=[shortcut._holders[keys[0]]], pure=False)
+    distributed.wait(late)
+    shortcut.expect([late.key, "nobody has it"], keys)
+    assert shortcut.ask([late.key], pow, [2]) == [16]
+    assert len(passed_on) == 1
+    assert shortcut.ask(["nobody has it"], pow, [2]) == [None]  # not even the scheduler knows
+    assert len(passed_on) == 2
+
+
+def test_where_there_is_no_line_the_scheduler_is_asked_each_time(people, expected, client, monkeypatch):
+    monkeypatch.setattr(_dask, "_BRIEF", ALWAYS)
+    monkeypatch.setattr(_shortcut.Line, "to", lambda door: None)
+    passed_on, plain = [], client.run_on_scheduler
+    monkeypatch.setattr(client, "run_on_scheduler", lambda *a, **k: passed_on.append(a[0]) or plain(*a, **k))
+    X, groups = as_dask(*people)
+    assert_same(model().fit(X, sensitive_features=groups), expected)
+    assert passed_on.count(_shortcut._pass_on) > 5
+
+
+def test_an_interrupted_question_leaves_no_answer_on_the_line(client, monkeypatch):
+    held = client.scatter([2, 3])
+    keys, shortcut = [one.key for one in held], _dask.Shortcut(client)
+    assert shortcut.ask(keys, pow, [1, 1]) == [2, 3]
+    lines = list(shortcut._lines.values())
+
+    def interrupted(line):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_shortcut.Line, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shortcut.ask(keys, pow, [2, 2])
+    assert all(line._end.fileno() == -1 for line in lines)
+    assert shortcut.ask(keys, pow, [3, 3]) == [8, 27]
 
 
 def slowly(value):

@@ -7,6 +7,7 @@ lost and whose partitions were made again elsewhere.
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 import time
@@ -16,7 +17,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from .._table.coded import packed
 from .._table.features import read_table
 from .._typing import FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from ._shortcut import ask_workers, this_worker
+from ._shortcut import Shortcut, this_worker
 from .blocks import ArrayBlock, Block, Blocks, HeldRows, ParquetBlocks, Reading
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, TreeSum, Work
@@ -34,6 +35,7 @@ from .work import BlockCells, KeptCosts, encode, stacked
 _BUNDLES_PER_THREAD = 2  # where a worker has several threads, so that none waits long for another
 _BUNDLE_SHARE = 0.25  # of a worker's memory that bundles under way on its threads may take: others may be on disk
 _BRIEF = 0.5  # seconds: of passes as short, a task takes 2 % and more; longer ones are seen by adaptive clusters
+_DESCRIBED = 1e-9  # seconds that a thread takes at most to describe a byte of numbers
 _SMALL = 1 << 20  # bytes: partitions of this size on average are moved to their neighbours, which is soon done
 
 
@@ -72,7 +74,6 @@ class DaskBlocks(Blocks):
         self, sensitive_features: Any, sample_weight: Any, n_threads: int, reading: Reading | None = None
     ) -> Runner:
         """Tasks on the active client; without one, on Dask's own scheduler in this process."""
-        dask = _require_dask()
         X, columns = self._X, []
         for name, column in (("sensitive_features", sensitive_features), ("sample_weight", sample_weight)):
             if self._is_frame and isinstance(column, str):
@@ -86,9 +87,8 @@ class DaskBlocks(Blocks):
         parts = _partitions(X)
         sizes = None if self._is_frame or np.isnan(X.shape[0]) else X.chunks[0]
         aligned = [_aligned(name, column, len(parts), sizes) for name, column in columns]
-        prepare = dask.delayed(_prepared)
-        prepared = [prepare(part, *own, reading) for part, *own in zip(parts, *aligned, strict=True)]
-        return DaskRunner(prepared, _in_memory(X, len(parts)))
+        each = [(part, *own, reading) for part, *own in zip(parts, *aligned, strict=True)]
+        return DaskRunner(_prepared, each, _in_memory(X, len(parts)), _DESCRIBED if reading is None else np.inf)
 
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """Partitions are not read here."""
@@ -212,15 +212,26 @@ class DaskRunner:
 
     Parameters
     ----------
-    parts : sequence of delayed
-        Partitions, as passes want them.
+    prepare : callable
+        Makes a partition as passes want it.
+    parts : sequence of tuples
+        Of what it makes each: arguments, delayed ones among them.
     sources : sequence of futures or None
-        What they are made from, where the cluster has that in memory. None: they are loaded first.
+        What partitions are made from, where the cluster has that in memory. None: they are loaded first.
+    first_pass : float
+        Seconds per byte of these that the first pass takes at most; later ones are taken to last as long as the last.
     """
 
-    def __init__(self, parts: Sequence[Any], sources: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self,
+        prepare: Callable[..., Any],
+        parts: Sequence[tuple[Any, ...]],
+        sources: Sequence[Any] | None = None,
+        first_pass: float = np.inf,
+    ) -> None:
         self._client = _active_client()
         self.has_others = self._client is not None
+        self._shortcut = Shortcut(self._client)
         self._n_parts = len(parts)
         self._tables: Sequence[BlockCells] | None = None
         self._seconds = np.inf  # that the last pass took
@@ -229,14 +240,14 @@ class DaskRunner:
         self._is_near = False  # whether all workers are on this machine, so that they can be reached from here
         with _LossTold(self._client):
             if self._client is None:
-                held = list(_require_dask().persist(*parts))
                 self._groups = [[i] for i in range(self._n_parts)]
-                self._bundles = self._kept(_bundled, [[part] for part in held], self._groups)
+                self._bundles = self._kept(partial(_bundled, prepare), [[own] for own in parts], self._groups)
             else:
-                bundles = _bundles(self._client, parts, sources)
-                self._groups = [numbers for _, numbers in bundles]
-                self._bundles = [bundle for bundle, _ in bundles]
+                bundles = _bundles(self._client, prepare, parts, sources)
+                self._groups = [one.numbers for one in bundles]
+                self._bundles = [one.future for one in bundles]
                 self._bound = [*self._bundles]
+                self._seconds = first_pass * max(1, *(one.n_bytes for one in bundles))
                 self._is_near = all(map(_is_near, _workers(self._client, self._n_parts)[0]))
 
     def run(
@@ -246,20 +257,26 @@ class DaskRunner:
         """All partitions are under way at once."""
         each = [_packed([job if jobs is None else jobs[i] for i in group]) for group in self._groups]
         with _LossTold(self._client):
-            self._place(tables)
-            found = self._timed(partial(self._asked, _answers, each, work=work))
+            before, places = self._bundles, self._place(tables)
+            ask = partial(self._asked, _answers, each, work=work)
+            if places:  # nobody waits for bundles that know their places to be made of those that do not
+                ask = partial(self._asked, _placed_answers, places, each, work=work, bundles=before)
+            found = self._timed(ask)
         yield from self._in_order(found)
 
     def promised(
         self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
     ) -> Callable[[], Iterator[Result]]:
-        """Tasks, whose answers are fetched meanwhile; they only read, so passes may overtake them."""
+        """Asked aside. Where there is no line to workers, by tasks, whose answers do not go through the scheduler."""
         assert self._client is not None  # without one, nobody has others
         with _LossTold(self._client):
             self._place(tables)
             each = [_packed([jobs[i] for i in group]) for group in self._groups]
-            futures = self._client.map(_answers, self._bundles, each, work=work, pure=False)
-        answers = _aside(self._fetched, futures, work=work)
+            if self._shortcut.reaches([bundle.key for bundle in self._bundles]):
+                answers = _aside(self._asked, _answers, each, work=work)
+            else:
+                futures = self._client.map(_answers, self._bundles, each, work=work, pure=False)
+                answers = _aside(self._fetched, futures, work=work)
 
         def fetch() -> Iterator[Result]:
             with _LossTold(self._client):
@@ -284,18 +301,21 @@ class DaskRunner:
                 found.merge(nodes)
         return found.value
 
-    def _asked(self, function: Any, *arguments: Sequence[Any], **options: Any) -> Sequence[Any]:
+    def _asked(
+        self, function: Any, *arguments: Sequence[Any], bundles: Sequence[Any] | None = None, **options: Any
+    ) -> Sequence[Any]:
         """What the function makes of each bundle (and argument), told by whoever holds it now.
 
         By tasks where passes are long, or nobody told.
         """
+        bundles = self._bundles if bundles is None else bundles
         if self._client is None or self._seconds > _BRIEF:
-            return self._gathered(function, self._bundles, *arguments, **options)
-        keys = [bundle.key for bundle in self._bundles]
-        told = ask_workers(self._client, keys, partial(function, **options), *arguments)
+            return self._gathered(function, bundles, *arguments, **options)
+        self._release()
+        told = self._shortcut.ask([bundle.key for bundle in bundles], partial(function, **options), *arguments)
         rest = [i for i, one in enumerate(told) if one is None]
         if rest:
-            own = ([one[i] for i in rest] for one in (self._bundles, *arguments))
+            own = ([one[i] for i in rest] for one in (bundles, *arguments))
             for i, one in zip(rest, self._gathered(function, *own, **options), strict=True):
                 told[i] = one
         return told
@@ -359,12 +379,16 @@ class DaskRunner:
             self._client.run_on_scheduler(_unrestricted, keys=[future.key for future in self._bound])
             self._bound = []
 
-    def _place(self, tables: Sequence[BlockCells] | None) -> None:
-        """Tell the partitions their place among the others, once: they keep it."""
+    def _place(self, tables: Sequence[BlockCells] | None) -> list[bytes]:
+        """Tell the partitions their place among the others, once: they keep it. Returns what they were told now."""
         if tables is None or tables is self._tables:
-            return
+            return []
         own = [_packed([tables[i] for i in group]) for group in self._groups]
-        self._bundles, self._tables = self._kept(_placed, self._bundles, own), tables
+        placed = self._kept(_placed, self._bundles, own)
+        if self._client is not None:
+            self._shortcut.expect([one.key for one in placed], [one.key for one in self._bundles])
+        self._bundles, self._tables = placed, tables
+        return own
 
     def _kept(self, function: Any, *arguments: Sequence[Any]) -> list[Any]:
         """What the function makes of each argument, where it was made."""
@@ -387,7 +411,17 @@ class DaskRunner:
         return list(self._client.gather(futures, direct=self._is_near or None))
 
 
-def _bundles(client: Any, parts: Sequence[Any], sources: Sequence[Any] | None) -> list[tuple[Any, list[int]]]:
+class _Made(NamedTuple):
+    """A bundle that was asked for."""
+
+    future: Any
+    numbers: list[int]
+    n_bytes: int  # of what it is made from
+
+
+def _bundles(
+    client: Any, prepare: Callable[..., Any], parts: Sequence[tuple[Any, ...]], sources: Sequence[Any] | None
+) -> list[_Made]:
     """Prepare the partitions: bundles of a worker's, that fit into a part of its memory, with their numbers.
 
     Neighbours go to the same worker, where that costs little: then their answers can be added there. Partitions that
@@ -396,8 +430,9 @@ def _bundles(client: Any, parts: Sequence[Any], sources: Sequence[Any] | None) -
     """
     distributed = sys.modules["distributed"]
     if sources is None:
-        parts = _loaded_parts(client, parts)
-        sources = [distributed.futures_of(part)[0] for part in parts]
+        loaded = _loaded_parts(client, list(itertools.starmap(_require_dask().delayed(prepare), parts)))
+        prepare, parts = _as_it_is, [(part,) for part in loaded]
+        sources = [distributed.futures_of(part)[0] for part in loaded]
     distributed.wait(sources)
     workers, shares = _workers(client, len(parts))  # there may be more by now
     sizes = client.nbytes([source.key for source in sources], summary=False)
@@ -409,9 +444,11 @@ def _bundles(client: Any, parts: Sequence[Any], sources: Sequence[Any] | None) -
         worker = workers.get(name, {"nthreads": 1, "memory_limit": 0})
         n_tasks = worker["nthreads"] * (_BUNDLES_PER_THREAD if worker["nthreads"] > 1 else 1)
         most = worker["memory_limit"] * _BUNDLE_SHARE / worker["nthreads"] if worker["memory_limit"] else np.inf
-        for group in _cut(own, [sizes.get(sources[i].key, 0) for i in own], -(-len(own) // n_tasks), most):
-            bundle = client.compute(bundled([parts[i] for i in group], group), optimize_graph=False, **_on(name))
-            bundles.append((bundle, group))
+        own_sizes = {i: sizes.get(sources[i].key, 0) for i in own}
+        for group in _cut(own, list(own_sizes.values()), -(-len(own) // n_tasks), most):
+            made = bundled(prepare, [parts[i] for i in group], group)
+            future = client.compute(made, optimize_graph=False, **_on(name))
+            bundles.append(_Made(future, group, sum(own_sizes[i] for i in group)))
     return bundles
 
 
@@ -529,8 +566,8 @@ def _packed(job: Any) -> bytes:
     return pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def _bundled(blocks: Sequence[Any], numbers: Sequence[int]) -> _Bundle:
-    return _Bundle(list(blocks), numbers, [None] * len(blocks))
+def _bundled(prepare: Callable[..., Any], parts: Sequence[tuple[Any, ...]], numbers: Sequence[int]) -> _Bundle:
+    return _Bundle([prepare(*own) for own in parts], numbers, [None] * len(parts))
 
 
 def _placed(bundle: _Bundle, tables: bytes) -> _Bundle:
@@ -540,6 +577,11 @@ def _placed(bundle: _Bundle, tables: bytes) -> _Bundle:
 def _answers(bundle: _Bundle, jobs: bytes, *, work: Work[Job, Result]) -> list[Result]:
     """What the partitions answer, to a job each."""
     return [work(*own) for own in zip(bundle.blocks, bundle.tables, pickle.loads(jobs), strict=True)]
+
+
+def _placed_answers(bundle: _Bundle, tables: bytes, jobs: bytes, *, work: Work[Job, Result]) -> list[Result]:
+    """The same of partitions that do not know their place yet."""
+    return _answers(_placed(bundle, tables), jobs, work=work)
 
 
 def _answer_of_one(bundle: _Bundle, place: int, job: bytes, work: Work[Job, Result]) -> Result:
@@ -616,17 +658,16 @@ class DaskParquet(ParquetBlocks):
         self, sensitive_features: Any, sample_weight: Any, n_threads: int, reading: Reading | None = None
     ) -> Runner:
         """One task per row group; the rows stay with the workers."""
-        delayed = _require_dask().delayed
         if reading is None:
             blocks = self.open(sensitive_features, sample_weight)
         else:
             blocks = reading.of(self.open_tables(sensitive_features, sample_weight))
-        load = delayed(_as_it_is if reading is not None and reading.features is None else _loaded)
-        return DaskRunner([load(block) for block in blocks])
+        load = _as_it_is if reading is not None and reading.features is None else _loaded
+        return DaskRunner(load, [(block,) for block in blocks])
 
 
-def _as_it_is(block: Block) -> Block:
-    """A row group that is read where it is asked for."""
+def _as_it_is(block: Any) -> Any:
+    """A partition that is ready, or a row group that is read where it is asked for."""
     return block
 
 
