@@ -30,6 +30,7 @@ using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T, int N>
 using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T> using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // stored by row or by feature
+using Prices = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // (cells, clusters), a small table in any order
 using Table = nb::ndarray<nb::numpy, double>;
 using Labels = std::optional<In<int32_t, 1>>;
 using Weights = std::optional<In<double, 1>>;
@@ -158,7 +159,7 @@ public:
         require_shape("excess", excess, {n_tiles(), static_cast<int64_t>(excess.shape(1)), kTile});
         require_clusters(static_cast<int64_t>(excess.shape(1)));
     }
-    void require_table(const char* argument, const In<double, 2>& table, int64_t n_clusters) const {
+    template <class A> void require_table(const char* argument, const A& table, int64_t n_clusters) const {
         require_shape(argument, table, {static_cast<int64_t>(table.shape(0)), n_clusters});
         require(static_cast<int64_t>(table.shape(0)) >= n_cells_, argument, "needs one row per cell");
     }

@@ -22,10 +22,12 @@ struct CellTable {
     const Plan& plan;
     int64_t n_clusters;
     std::vector<float> values;
-    CellTable(const Plan& plan_, const char* argument, const In<double, 2>& table, int64_t n_clusters_, double factor = 1)
+    CellTable(const Plan& plan_, const char* argument, const Prices& table, int64_t n_clusters_, double factor = 1)
         : plan(plan_), n_clusters(n_clusters_), values(table.size()) {
         plan.require_table(argument, table, n_clusters);
-        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(factor * table.data()[i]);
+        float* value = values.data();
+        for (size_t j = 0; j < table.shape(0); ++j)
+            for (size_t k = 0; k < table.shape(1); ++k) *value++ = static_cast<float>(factor * table(j, k));
     }
     const float* of(int64_t chunk) const { return values.data() + plan.cell(chunk) * n_clusters; }
 };
@@ -110,7 +112,7 @@ struct SweepTables {
     Parts parts, pairs;                       // of the chunks, of the units
     std::unique_ptr<PairSums[]> held;         // of each thread, where there is curvature
 
-    SweepTables(const Plan& plan_, int64_t K, double scale_, const In<double, 2>& scaled_price, const Counts& steps,
+    SweepTables(const Plan& plan_, int64_t K, double scale_, const Prices& scaled_price, const Counts& steps,
                 const Counts& before, int n_threads)
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K, kBits), scale(static_cast<float>(kBits * scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
@@ -187,7 +189,7 @@ static SweepArgs sweep_args(const Plan& plan, const In<float, 3>& excess, const 
     return {plan.tiles(), excess.data(), pointer(weights), static_cast<int64_t>(excess.shape(1))};
 }
 
-static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, In<double, 2> scaled_price,
+static nb::tuple sweep(const Plan& plan, In<float, 3> excess, Weights weights, double scale, Prices scaled_price,
                        Counts steps, Counts before, int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     SweepTables tables(plan, args.n_clusters, scale, scaled_price, steps, before, n_threads);
@@ -207,7 +209,7 @@ struct AssignTables {
     std::vector<int64_t> first;  // points of the chunk's cell before it
     Parts parts;
 
-    AssignTables(const Plan& plan_, int64_t K, const In<double, 2>& price, double scale_, const Counts& before)
+    AssignTables(const Plan& plan_, int64_t K, const Prices& price, double scale_, const Counts& before)
         : plan(plan_), n_clusters(K), prices(plan_, "price", price, K), scale(scale_), parts(plan_, K + 2) {
         require(scale >= 0, "scale", "must not be negative");
         std::vector<int64_t> seen(price.shape(0), 0);
@@ -242,7 +244,7 @@ struct AssignTables {
     }
 };
 
-static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price,
+static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, Prices price,
                         Out<int32_t, 1> labels, std::optional<Out<float, 1>> gaps, int n_threads, double scale,
                         Counts before) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
@@ -262,7 +264,7 @@ static nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> owned(std::vector<int64_t>&&
     return nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
-static nb::tuple open_places(const Plan& plan, In<float, 3> excess, Weights weights, In<double, 2> price, double margin,
+static nb::tuple open_places(const Plan& plan, In<float, 3> excess, Weights weights, Prices price, double margin,
                              int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     const int64_t K = args.n_clusters;
@@ -356,7 +358,7 @@ template <class T> struct PassingCosts {
 
 template <class T>
 static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights, double scale,
-                            In<double, 2> scaled_price, Counts steps, Counts before, int n_threads) {
+                            Prices scaled_price, Counts steps, Counts before, int n_threads) {
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
     SweepTables tables(plan, passing.rows.n_clusters, scale, scaled_price, steps, before, n_threads);
     tables.run_units(n_threads, [&](int64_t c, int64_t unit, int worker) {
@@ -369,7 +371,7 @@ static nb::tuple sweep_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> ce
 
 template <class T>
 static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> centers, Weights weights,
-                             In<double, 2> price, Out<int32_t, 1> labels, int n_threads, double scale, Counts before,
+                             Prices price, Out<int32_t, 1> labels, int n_threads, double scale, Counts before,
                              bool with_sums) {
     PassingCosts<T> passing(plan, metric, X, centers, weights, n_threads);
     require_shape("labels", labels, {plan.n_points()});
@@ -389,7 +391,7 @@ static nb::tuple assign_rows(const Plan& plan, int metric, Rows<T> X, In<T, 2> c
                           sums.sum(passing.rows.n_clusters, passing.rows.n_features, width));
 }
 
-static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, In<double, 2> scaled_price, Out<float, 2> rows,
+static void soft_rows(const Plan& plan, In<float, 3> excess, double scale, Prices scaled_price, Out<float, 2> rows,
                       int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, std::nullopt, n_threads);
     require_shape("rows", rows, {static_cast<int64_t>(rows.shape(0)), args.n_clusters});
@@ -421,7 +423,7 @@ static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weig
 
 template <class T>
 static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weights weights, double scale,
-                       In<double, 2> scaled_price, int n_threads) {
+                       Prices scaled_price, int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
     plan.require_rows(X);
     const int64_t M = X.shape(1), K = args.n_clusters;

@@ -45,8 +45,8 @@ class KMeansObjective(MeansObjective):
 
     def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
         """Means weighted by the soft assignments."""
-        by_cell = np.ascontiguousarray(state.scaled_price.T, dtype=np.float64)
-        sums = kernels.soft_sums(sweep.plan, sweep.excess, self.X, sweep.weights, state.scale, by_cell, sweep.n_threads)
+        price = state.scaled_price.T
+        sums = kernels.soft_sums(sweep.plan, sweep.excess, self.X, sweep.weights, state.scale, price, sweep.n_threads)
         return self._means(sums, sizes)
 
     def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:

@@ -141,12 +141,9 @@ class InMemorySweep:
         """Count softmax(−scale·a − scaled_price) by group."""
         self.n_sweeps += 1
         masses, cost, log_partition, pairs, sampled = self._count(state, curvature=curvature)
-        return Answer(
-            masses=masses.T,
-            cost=self.base_cost + cost,
-            log_partition=log_partition - state.scale * self.base_cost,
-            curvature=None if pairs is None or sampled is None else laplacian(pairs, masses, sampled),
-        )
+        base = self._base_cost
+        curved = None if pairs is None or sampled is None else laplacian(pairs, masses, sampled)
+        return Answer(masses.T, base + cost, log_partition - state.scale * base, curved)
 
     def _count(self, state: State, *, curvature: bool) -> Tables:
         """Of all points; where most are sure of their clusters, of the others, and of these once."""
@@ -158,7 +155,7 @@ class InMemorySweep:
                 return self._undecided.count(state, curvature=curvature, n_threads=self.n_threads)
         self._undecided = None
         return kernels.sweep(
-            self.plan, self.excess, self.weights, state.scale, by_cell(state.scaled_price),
+            self.plan, self.excess, self.weights, state.scale, state.scaled_price.T,
             steps if curvature else None, None, self.n_threads,
         )  # fmt: skip
 
@@ -190,7 +187,7 @@ class InMemorySweep:
             self._make_room()
             self.labels, self._has_handed_out = in_own_pages(self.n_samples, np.int32), False
         masses, cost, gap = kernels.assign(
-            self.plan, self.excess, self.weights, by_cell(price), self.labels, gaps, self.n_threads, split
+            self.plan, self.excess, self.weights, price.T, self.labels, gaps, self.n_threads, split
         )
         self._gap = gap = gap / self.total if self.n_clusters > 1 and self.total > 0 else 0.0
         return HardAnswer(masses.T, self.base_cost + cost, gap)
@@ -275,10 +272,5 @@ class InMemorySweep:
     def soft_rows(self, state: State) -> FloatArray:
         """Write the soft assignments out, (n_samples, n_clusters), in the user's order."""
         rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=np.float32)
-        kernels.soft_rows(self.plan, self.excess, state.scale, by_cell(state.scaled_price), rows, self.n_threads)
+        kernels.soft_rows(self.plan, self.excess, state.scale, state.scaled_price.T, rows, self.n_threads)
         return rows
-
-
-def by_cell(values: FloatArray) -> FloatArray:
-    """(clusters, groups) as solvers write it → (cells, clusters) as kernels read it."""
-    return np.ascontiguousarray(values.T, dtype=np.float64)

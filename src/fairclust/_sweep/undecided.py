@@ -60,7 +60,7 @@ class Undecided:
 
     def count(self, state: State, *, curvature: bool, n_threads: int) -> Tables:
         """What the kernel counts over all points."""
-        scaled_price = np.ascontiguousarray(state.scaled_price.T)
+        scaled_price = state.scaled_price.T
         steps = np.ones(len(scaled_price), dtype=np.int64) if curvature else None
         masses, cost, log_partition, pairs, sampled = kernels.sweep(
             self.plan, self.excess, self.weights, state.scale, scaled_price, steps, None, n_threads
@@ -89,8 +89,7 @@ def sort_points(
 ) -> Undecided | None:
     """Tell the undecided from the sure; None: they are many."""
     price, margin = state.price, _MARGIN / state.scale
-    by_cell = np.ascontiguousarray(price.T)
-    masses, cost, places = kernels.open_places(plan, excess, weights, by_cell, margin, n_threads)
+    masses, cost, places = kernels.open_places(plan, excess, weights, price.T, margin, n_threads)
     if len(places) > _MANY * layout.n_samples:
         return None
     positions = layout.start[places // TILE] + places % TILE

@@ -20,7 +20,7 @@ from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._people.attributes import Cells
 from .._people.columns import Columns
 from .._sweep.layout import build_layout
-from .._sweep.memory import InMemorySweep, by_cell
+from .._sweep.memory import InMemorySweep
 from .._sweep.question import Answer, Candidates, HardAnswer, State
 from .._sweep.sampling import coarsened, cold_steps, curvature_steps, sampled_weights, sampling_steps
 from .._sweep.undecided import is_cold
@@ -367,7 +367,7 @@ class StreamedSweep:
 
     def __call__(self, state: State, *, curvature: bool = False) -> Answer:
         """Count softmax(−scale·a − scaled_price) by group."""
-        job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price))
+        job = SoftJob(self.costs, state.scale, state.scaled_price.T.copy())
         if curvature:
             steps = curvature_steps(self.data.cell_counts.sum(axis=0), self.n_clusters)
             job = replace(job, steps=cold_steps(steps) if is_cold(state, self._gap) else steps)
@@ -396,16 +396,16 @@ class StreamedSweep:
 
     def soft_sums(self, state: State) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
-        job = SoftJob(self.costs, state.scale, by_cell(state.scaled_price), with_sums=True)
+        job = SoftJob(self.costs, state.scale, state.scaled_price.T.copy(), with_sums=True)
         return np.asarray(self.ask_total(soft_tables, job).sums)
 
     def assign(self, price: FloatArray, *, split: float = 0.0) -> HardAnswer:
         """Count argmin(a + price) by cell, and sum the rows by label; near-ties are split at a scale."""
-        return self._assign(HardJob(self.costs, by_cell(price), split))
+        return self._assign(HardJob(self.costs, price.T.copy(), split))
 
     def weigh(self, price: FloatArray) -> HardAnswer:
         """Count them, and nothing else: costs of the labels to hand out may be kept."""
-        return self._answer(self.ask_total(hard_tables, HardJob(self.costs, by_cell(price), is_passing=True)))
+        return self._answer(self.ask_total(hard_tables, HardJob(self.costs, price.T.copy(), is_passing=True)))
 
     def candidates(self, labels: RuledLabels, move_kinds: IntArray, count: int) -> Candidates:
         """Rows whose moves cost least; a pass."""
