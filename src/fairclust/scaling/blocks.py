@@ -26,7 +26,7 @@ from .runners import Runner, Threads
 if TYPE_CHECKING:
     from .work import KeptCosts
 
-PANEL = 1 << 15  # rows that are worked on at once: they stay in the cores' caches, and Python is asked rarely
+PANEL = 1 << 16  # rows that are worked on at once: few enough for the cores' caches, and Python is asked rarely
 BLOCK_ROWS = 1 << 17  # rows: 13 MB of float32 with 25 features
 
 

@@ -383,8 +383,8 @@ class _Rows:
         else:
             base, answer = self.kept[1], kernels.sweep(self.plan, self.kept[0], *how)
         masses, cost, log_partition, pairs, sampled = answer
-        tables = SoftTables(masses, base + cost, log_partition - job.scale * base)
-        return tables if job.steps is None else replace(tables, pairs=pairs, sampled=sampled)
+        curved = (0.0, 0.0) if job.steps is None else (pairs, sampled)
+        return SoftTables(masses, base + cost, log_partition - job.scale * base, *curved)
 
     def soft_sums(self, job: SoftJob) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
