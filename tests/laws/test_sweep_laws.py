@@ -54,6 +54,21 @@ def test_sweep_equals_oracle(each_kernel, q):
 
 
 @pytest.mark.parametrize("q", QUESTIONS)
+def test_prices_may_lie_in_any_order(each_kernel, q):
+    wide = np.full((2 * q.scaled_price.shape[0], 3 * q.scaled_price.shape[1]), np.nan)
+    wide[::2, ::3] = q.scaled_price
+    backwards = np.ascontiguousarray(q.scaled_price[::-1, ::-1])
+    answers = []
+    for price in (q.scaled_price, np.asfortranarray(q.scaled_price), wide[::2, ::3], backwards[::-1, ::-1]):
+        sweep = sweep_of(q)
+        soft, hard = sweep(State(q.scale, price)), sweep.assign(price)
+        answers.append((soft.masses, soft.cost, soft.log_partition, hard.masses, hard.cost, sweep.labels.copy()))
+    for other in answers[1:]:
+        for one, same in zip(answers[0], other, strict=True):
+            np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize("q", QUESTIONS)
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_every_sweep_answers_the_question_alike(sweep, q):
     made = sweep(q.costs, q.codes, q.n_groups, q.weights)

@@ -108,9 +108,7 @@ class Shortcut:
         host = socket.gethostname()
         try:
             parts = self._client.run_on_scheduler(_pass_on, keys=keys, question=question, host=host, known=self._known)
-        except (
-            Exception
-        ):  # a scheduler that is lost, or has no fairclust: tasks need none there, and tell what is amiss
+        except Exception:  # the scheduler is lost, or has no fairclust: tasks need none there, and tell what is amiss
             return {}
         for part in parts:
             self._known.add(part.worker)
