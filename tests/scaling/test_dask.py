@@ -383,10 +383,8 @@ def test_workers_of_this_machine_are_asked_without_the_scheduler_from_the_second
 
 def test_where_there_is_no_line_the_scheduler_is_asked_each_time(people, expected, client, monkeypatch):
     monkeypatch.setattr(_dask, "_BRIEF", ALWAYS)
-    come_in = _shortcut.Line.to
-    monkeypatch.setattr(
-        _shortcut.Line, "to", lambda door: come_in(door).close()
-    )  # which leaves no door open, and no line
+    come_in = _shortcut.Line.to  # and go: that leaves no door open, and no line
+    monkeypatch.setattr(_shortcut.Line, "to", lambda door: come_in(door).close())
     passed_on, plain = [], client.run_on_scheduler
     monkeypatch.setattr(client, "run_on_scheduler", lambda *a, **k: passed_on.append(a[0]) or plain(*a, **k))
     X, groups = as_dask(*people)

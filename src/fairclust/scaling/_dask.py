@@ -243,12 +243,11 @@ class DaskRunner:
                 self._groups = [[i] for i in range(self._n_parts)]
                 self._bundles = self._kept(partial(_bundled, prepare), [[own] for own in parts], self._groups)
             else:
-                bundles = _bundles(self._client, prepare, parts, sources)
+                bundles, self._is_near = _bundles(self._client, prepare, parts, sources)
                 self._groups = [one.numbers for one in bundles]
                 self._bundles = [one.future for one in bundles]
                 self._bound = [*self._bundles]
                 self._seconds = first_pass * max(1, *(one.n_bytes for one in bundles))
-                self._is_near = all(map(_is_near, _workers(self._client, self._n_parts)[0]))
 
     def run(
         self, work: Work[Job, Result], job: Job, *, jobs: Sequence[Job] | None = None,
@@ -421,8 +420,8 @@ class _Made(NamedTuple):
 
 def _bundles(
     client: Any, prepare: Callable[..., Any], parts: Sequence[tuple[Any, ...]], sources: Sequence[Any] | None
-) -> list[_Made]:
-    """Prepare the partitions: bundles of a worker's, that fit into a part of its memory, with their numbers.
+) -> tuple[list[_Made], bool]:
+    """Prepare the partitions: bundles of a worker's, that fit into a part of its memory; and whether all are near.
 
     Neighbours go to the same worker, where that costs little: then their answers can be added there. Partitions that
     are loaded now, and small ones; large ones that are in memory stay where they are, but for what is beyond a worker's
@@ -449,7 +448,7 @@ def _bundles(
             made = bundled(prepare, [parts[i] for i in group], group)
             future = client.compute(made, optimize_graph=False, **_on(name))
             bundles.append(_Made(future, group, sum(own_sizes[i] for i in group)))
-    return bundles
+    return bundles, all(map(_is_near, workers))
 
 
 def _loaded_parts(client: Any, parts: Sequence[Any]) -> Sequence[Any]:
