@@ -424,8 +424,7 @@ def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, m
     lazy = tuple(one.persist() for one in lazy) if is_persisted else lazy
     passes = on_pass(client, {}, monkeypatch)
     found = model(max_iter=5).fit(lazy[0], sensitive_features=lazy[1])
-    *passes, one, other = passes  # labels are a task per partition, for each worker
-    assert (max(passes), one + other) == (2, 80)  # else a task or a question per worker and pass, for 80 partitions
+    assert max(passes) == 2  # a task or a question per worker and pass, for 80 partitions
     assert found.labels_.chunks == (lazy[0].chunks[0],)
     assert_same(found, model(max_iter=5).fit(ArrayBlocks(blocks)))
 

@@ -339,34 +339,31 @@ class DaskRunner:
         """They stay with the partitions."""
 
     def labels(self, work: Work[Job, Any], job: Job, tables: Sequence[BlockCells], sizes: Sequence[int]) -> Any:
-        """A Dask array, its parts kept where the partitions are."""
+        """A Dask array. Its parts are looked up in what was made of the bundles, and is kept where these are."""
         array = __import__("dask.array", fromlist=["_"])
         name = f"labels-{uuid.uuid4().hex}"
         with _LossTold(self._client):
             self._place(tables)
-            parts = self._labelled(name, work, _packed(job))
-        chunks = (tuple(sizes),)
-        return array.Array({(name, i): part for i, part in parts.items()}, name, chunks=chunks, dtype=np.int32)
+            parts = self._labelled(work, [_packed([job] * len(group)) for group in self._groups])
+        graph = {
+            (name, i): (_part, made, place)
+            for group, made in zip(self._groups, parts, strict=True)
+            for place, i in enumerate(group)
+        }
+        return array.Array(graph, name, chunks=(tuple(sizes),), dtype=np.int32)
 
-    def _labelled(self, name: str, work: Any, job: bytes) -> dict[int, Any]:
-        """What the work makes of every partition, under the name and its number, where it is."""
+    def _labelled(self, work: Any, jobs: Sequence[bytes]) -> Sequence[Any]:
+        """What the work makes of the partitions of every bundle, where it is."""
         if self._client is None:
-            n_bundles = len(self._bundles)  # of a partition each
-            made = self._gathered(_answer_of_one, self._bundles, [0] * n_bundles, [job] * n_bundles, work=work)
-            return dict(enumerate(made))
-        # Where its bundle is: of those that may go elsewhere, some would, and take the bundle with them.
-        holders = self._client.who_has(self._bundles)
-        parts: dict[int, Any] = {}
-        for bundle, group in zip(self._bundles, self._groups, strict=True):
-            places = range(len(group))
-            futures = self._client.map(
-                _answer_of_one, [bundle] * len(group), places, [job] * len(group), work=work, pure=False,
-                key=[(name, i) for i in group], **_on(next(iter(holders.get(bundle.key, ())), "")),
-            )  # fmt: skip
-            parts.update(zip(group, futures, strict=True))
-        self._bound = [*parts.values()]
+            return self._gathered(_answers, self._bundles, jobs, work=work)
+        # Where its bundle is: a task that may go elsewhere now and then does, and takes the bundle with it.
+        self._bound = [
+            self._client.submit(_answers, bundle, own, work=work, pure=False, **_on(holder))
+            for bundle, own, holder in zip(self._bundles, jobs, self._shortcut.holders(self._bundles), strict=True)
+        ]
+        made = self._bound
         self._release()
-        return parts
+        return made
 
     def _release(self) -> None:
         """Once partitions are where they should be, whoever comes may make them again; meanwhile the first pass runs.
@@ -583,9 +580,9 @@ def _placed_answers(bundle: _Bundle, tables: bytes, jobs: bytes, *, work: Work[J
     return _answers(_placed(bundle, tables), jobs, work=work)
 
 
-def _answer_of_one(bundle: _Bundle, place: int, job: bytes, work: Work[Job, Result]) -> Result:
-    """What one of the partitions answers."""
-    return work(bundle.blocks[place], bundle.tables[place], pickle.loads(job))
+def _part(made: Sequence[Any], place: int) -> Any:
+    """What was made of one of the partitions."""
+    return made[place]
 
 
 def _added(bundle: _Bundle, *, work: Work[Job, Any], job: bytes, n_blocks: int) -> dict[tuple[int, int], Any]:

@@ -74,6 +74,12 @@ class Shortcut:
         known = self._holders
         known |= {key: known[one] for key, one in zip(keys, others, strict=True) if one in known}
 
+    def holders(self, futures: Sequence[Any]) -> list[str]:
+        """Who holds what each stands for, as far as was told; else as the scheduler has it. "": nobody."""
+        missing = [one for one in futures if one.key not in self._holders]
+        others = self._client.who_has(missing) if missing else {}
+        return [self._holders.get(one.key) or next(iter(others.get(one.key, ())), "") for one in futures]
+
     def reaches(self, keys: Sequence[str]) -> bool:
         """Whether there are lines to all who hold them."""
         return all(self._holders.get(key) in self._lines for key in keys)
