@@ -23,8 +23,7 @@ def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> Flo
     return kernels.laplacian(pairs, masses, sampled, _FAINT)
 
 
-@dataclass(frozen=True)
-class Expansion:
+class Expansion(NamedTuple):
     """A fairness term about some masses: to the second order, without the part that bends downwards.
 
     Attributes

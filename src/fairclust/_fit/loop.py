@@ -7,9 +7,9 @@ not taken, so the history falls strictly; under a goal it holds costs of labels 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -173,8 +173,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
     )
 
 
-@dataclass(frozen=True)
-class _Move:
+class _Move(NamedTuple):
     """Where the parameters went, the labels' own, how much more the labels cost there, F of the labels, how far.
 
     And how much less the labels cost at their own than at the last ones, and whether the sweep has the point costs

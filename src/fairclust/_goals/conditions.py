@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,8 +56,7 @@ class Clause:
         return table, table.sum(axis=1, keepdims=True)
 
 
-@dataclass(frozen=True)
-class Priced:
+class Priced(NamedTuple):
     """Prices at some θ, and how they follow it.
 
     Attributes

@@ -11,16 +11,14 @@ the worth is exact, as bounds need it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from .._typing import FloatArray
 
 ROUNDING = 1e-9  # people, or a part of what is bounded: less is the rounding of sums
 
 
-@dataclass(frozen=True)
-class Mixes:
+class Mixes(NamedTuple):
     """The dearest fair mix of every cluster.
 
     Attributes

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -51,8 +50,7 @@ class FairnessTerm(Protocol):
     def inverse(self) -> FloatArray: ...
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(NamedTuple):
     """What a solver found.
 
     Attributes

@@ -12,6 +12,7 @@ gradient is what each cluster holds less its own fair mix: zero where the goal i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,8 +59,7 @@ class Prices:
         return max(float((self.state.price * masses).sum()) - self.offset, 0.0)
 
 
-@dataclass(frozen=True)
-class _At:
+class _At(NamedTuple):
     """The dual at some θ: prices, the sweep's answer, value and slope."""
 
     theta: FloatArray

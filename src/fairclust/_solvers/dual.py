@@ -25,6 +25,7 @@ prices lead there from anywhere. Where the labels of a warm start will not do, i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,8 +57,7 @@ _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every clu
 _MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: where few points are left it says little
 
 
-@dataclass(frozen=True)
-class _At:
+class _At(NamedTuple):
     """E_τ at some prices: the sweep's answer, and what it says."""
 
     price: FloatArray
@@ -91,8 +91,7 @@ class _At:
         return _Found(state, self.price, self.answer.masses, self.curvature, self.relaxed)
 
 
-@dataclass(frozen=True)
-class _Found:
+class _Found(NamedTuple):
     """Where a descent ended: the state, and prices, masses, curvature and relaxed energy at its last answer.
 
     And whether sizes were held on the way.
@@ -113,8 +112,7 @@ class _Found:
         return State(self.state.scale, scaled_price, held)
 
 
-@dataclass(frozen=True)
-class _Labels:
+class _Labels(NamedTuple):
     """Hard labels of what was found: their masses and cost, and what these cost besides."""
 
     found: _Found

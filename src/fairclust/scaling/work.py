@@ -626,7 +626,7 @@ def hard_tables(block: Block, table: BlockCells, job: HardJob) -> HardTables:
     digest = 0
     for rows in _panels(block, table, job.costs, keeps=not job.is_passing):
         labels, found = rows.assign(job, with_sums=not job.is_passing)
-        digest = zlib.crc32(labels, digest)
+        digest = zlib.crc32(labels.data, digest)
         answer += found
     return replace(answer, digest=(digest,))
 
