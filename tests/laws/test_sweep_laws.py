@@ -319,6 +319,28 @@ def test_cheapest_moves_are_those_of_all_points(each_kernel, count):
         np.testing.assert_array_equal(found[found[:, 0] == i, 2], rise[first])
 
 
+@pytest.mark.parametrize("least", [-3.0, -0.1, 0.0, 0.1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_moves_that_are_found_are_those_that_gain_so_much_or_lose_less(each_kernel, dtype, least):
+    rng = np.random.default_rng(3)
+    X, centers = rng.normal(size=(500, 5)).astype(dtype), rng.normal(size=(4, 5)).astype(dtype)
+    codes, labels = rng.integers(2, size=500).astype(np.int32), rng.integers(4, size=500).astype(np.int32)
+    sweep = InMemorySweep(build_layout(codes, 2), 4)
+    enter, leave = rng.normal(size=(2, 2, 4))  # by cell
+    enter[0, 2] = leave[1, 3] = np.inf  # may not be
+    share, other = rng.uniform(0.9, 1.0, 4), rng.uniform(1.0, 1.1, 4)
+    found = each_kernel.find_moves(sweep.plan, 0, X, centers, labels, enter, leave, share, other, least, 2)
+    order, cells = sweep.layout.order, sweep.layout.cells
+    costs = ((X[order].astype(float)[:, None] - centers.astype(float)) ** 2).sum(axis=2)
+    every = np.arange(500)
+    stay = costs[every, labels] * other[labels] - leave[cells, labels]
+    go = costs * share + enter[cells]
+    go[every, labels] = np.inf
+    gain = stay - go.min(axis=1)
+    assert set(found) >= set(np.flatnonzero(gain > least + 1e-4))
+    assert set(found) <= set(np.flatnonzero(gain > least - 1e-4))
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -89,8 +89,9 @@ class NoPenalty:
         self.masses[destination, cell] += 1
 
 
+@pytest.mark.parametrize("near", [0.0, 0.5])
 @pytest.mark.parametrize("rows", TABLES)
-def test_single_moves_lower_the_cost_until_none_does(each_kernel, rows):
+def test_single_moves_lower_the_cost_until_none_does(each_kernel, rows, near):
     rows = rows.take(np.arange(80))
     sweep, labels = sweep_of(80)
     made, penalty = CodedKMeansObjective(rows), NoPenalty(labels, sweep.layout.cells, 4)
@@ -99,7 +100,7 @@ def test_single_moves_lower_the_cost_until_none_does(each_kernel, rows):
         return made.fill(sweep, made.parameters(sweep, these, np.ones(4)), these)
 
     before, sums = value(labels), made.sums(sweep, labels)
-    while made.improve(sweep, labels, sums, penalty, 1e-5):
+    while made.improve(sweep, labels, sums, penalty, 1e-5, near):
         assert value(labels) < before
         before = value(labels)
         np.testing.assert_allclose(sums, made.sums(sweep, labels), atol=1e-9)

@@ -285,7 +285,7 @@ static int64_t find_moves_metric(const RowArgs<T>& a, const MoveTables& t, doubl
             const int64_t k = a.labels[start + i];
             T& cost = costs[k * kTile + i];
             own[i] = (double)cost * t.leave_share[k] - t.leave[k];
-            best[i] = own[i];
+            best[i] = INFINITY;
             cost = INFINITY;  // it does not enter where it is
         }
         for (int64_t k = 0; k < a.n_clusters; ++k)

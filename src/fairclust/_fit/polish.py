@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_ROUNDS = 100  # of looking at every point; ten do nearly always
 _LEAST_GAIN = 1e-12  # of the energy; below this a gain is rounding
+_AHEAD = 32.0  # moves that a round is ready for
 
 
 class PenaltyMoves(MoveTable):
@@ -60,9 +61,11 @@ def polish(problem: Problem, ask: Ask, result: FitResult, moves: MoveTable) -> t
     objective, sweep = problem.objective, problem.sweep
     labels = result.labels.copy()
     least = _LEAST_GAIN * max(abs(result.energy), np.finfo(float).tiny)
+    # A mean follows a point that moves by one part of its cluster's size: others' costs change by about as much of one.
+    near = _AHEAD * abs(result.objective) * sweep.n_clusters / sweep.n_samples**2
     n_moves, sums = 0, objective.sums(sweep, labels)
     for _ in range(_MOST_ROUNDS):
-        made = objective.improve(sweep, labels, sums, moves, least)
+        made = objective.improve(sweep, labels, sums, moves, least, near)
         n_moves += made
         if not made:
             break

@@ -88,10 +88,11 @@ class Objective(ABC):
         """Sums by label, weights aside: what single moves keep up to date."""
         raise NotImplementedError
 
-    def improve(self, sweep: Any, labels: Any, sums: FloatArray, moves: MoveTable, least: float) -> int:
+    def improve(self, sweep: Any, labels: Any, sums: FloatArray, moves: MoveTable, least: float, near: float) -> int:
         """Make moves of single points that lower the energy by more than ``least`` (IN/OUT labels, sums, moves).
 
-        Return how many; 0 means that no such move exists.
+        Points whose moves would raise it by less than ``near`` are looked at again after others moved. Return how many
+        moves were made; 0 means that no such move exists.
         """
         return 0
 

@@ -123,7 +123,9 @@ class CodedKMeansObjective(MeansObjective):
         """Of numbers, of those that are there, and of codes."""
         return self._sums(sweep, labels, None)
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, sums: FloatArray, moves: MoveTable, least: float) -> int:
+    def improve(
+        self, sweep: InMemorySweep, labels: IntArray, sums: FloatArray, moves: MoveTable, least: float, near: float
+    ) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         rows, layout = self.rows, sweep.layout
         sizes = moves.masses.sum(axis=1)
@@ -136,7 +138,7 @@ class CodedKMeansObjective(MeansObjective):
             go = self.costs(means, layout.order[part], sweep.n_threads, entering) + moves.enter.T[cells]
             go[at, own] = np.inf
             stay = self.costs(means, layout.order[part], sweep.n_threads, leaving)[at, own] - moves.leave[own, cells]
-            found.append((np.flatnonzero(go.min(axis=1) < stay - least) + part.start).astype(np.int32))
+            found.append((np.flatnonzero(go.min(axis=1) < stay + near) + part.start).astype(np.int32))
         positions = np.concatenate(found)
         n_moves = 0
         while made := kernels.coded_moves(

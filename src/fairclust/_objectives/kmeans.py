@@ -77,13 +77,15 @@ class KMeansObjective(MeansObjective):
         """Of the rows."""
         return np.asarray(kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads))
 
-    def improve(self, sweep: InMemorySweep, labels: IntArray, sums: FloatArray, moves: MoveTable, least: float) -> int:
+    def improve(
+        self, sweep: InMemorySweep, labels: IntArray, sums: FloatArray, moves: MoveTable, least: float, near: float
+    ) -> int:
         """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
         sizes = moves.masses.sum(axis=1)
         found = kernels.find_moves(
             sweep.plan, SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
             np.ascontiguousarray(moves.enter.T), np.ascontiguousarray(moves.leave.T),
-            sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), least, sweep.n_threads,
+            sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), -near, sweep.n_threads,
         )  # fmt: skip
         rows, cells = sweep.layout.order[found], sweep.layout.cells[found]
         n_moves = 0
