@@ -35,8 +35,8 @@ Passes = dict[str, Callable[[], object]]
 def run(context: Context, result: SuiteResult) -> None:
     sizes = [10**4, 10**5, 10**6] if context.quick else [10**4, 10**5, 10**6, 10**7]
     result.notes.append(
-        f"Best of {_REPEATS} repeats of {_WINDOW:,} points or one pass; census-like data, 25 features, K=20, J=2, float32, "
-        f"{'compiled' if is_compiled else 'NumPy'} kernels. spread: dearest over cheapest size."
+        f"Best of {_REPEATS} repeats of {_WINDOW:,} points or one pass; census-like data, 25 features, K=20, J=2, "
+        f"float32, {'compiled' if is_compiled else 'NumPy'} kernels. spread: dearest over cheapest size."
     )
     dataset = context.load(census_like_name(sizes[-1]))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
