@@ -196,11 +196,17 @@ inline void run(const Plan& plan, int n_threads, const std::function<void(int64_
     run(plan.n_chunks(), n_threads, work);
 }
 
-template <class T> struct Scratch {  // a buffer per worker, on cache lines of its own
+// A buffer per worker, on cache lines of its own, from the beginning of one on: vectors are as long as a line.
+template <class T> struct Scratch {
+    static constexpr size_t kLine = 64 / sizeof(T);  // values in a cache line
     size_t stride;
     std::vector<T> data;
-    Scratch(int n_threads, size_t size) : stride((size + 63) / 64 * 64 + 64), data(stride * std::max(n_threads, 1)) {}
-    T* of(int worker) { return data.data() + stride * worker; }
+    T* first;
+    Scratch(int n_threads, size_t size)
+        : stride((size + 63) / 64 * 64 + 64), data(stride * std::max(n_threads, 1) + kLine),
+          first(data.data() + (kLine - reinterpret_cast<uintptr_t>(data.data()) / sizeof(T) % kLine) % kLine) {}
+    Scratch(const Scratch&) = delete;
+    T* of(int worker) { return first + stride * worker; }
 };
 
 // The chunks' partial tables, added in chunk order.

@@ -71,8 +71,8 @@ constexpr int kDense = 32;  // clusters up to which all pairs of a point are cou
 // are counted at a time.
 struct PairSums {
     int count;
-    float soft[kDense * kTile];                      // [cluster][point]
-    float pairs[kDense * (kDense - 1) / 2 * kRun];
+    alignas(64) float soft[kDense * kTile];  // [cluster][point]
+    alignas(64) float pairs[kDense * (kDense - 1) / 2 * kRun];
 };
 
 // People who are alike are split: a point that is undecided at this scale chooses by its soft assignment and its number

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import kernels
 from .._core.tiles import TILE
+from .._memory import on_lines
 from .._typing import FloatArray
 from .layout import Layout, build_layout
 from .question import State
@@ -95,7 +96,7 @@ def sort_points(
     positions = layout.start[places // TILE] + places % TILE
     few = build_layout(layout.cells[positions], layout.n_cells)
     own = kernels.Plan(few.order, few.start, few.size, few.chunk, few.chunk_cell)
-    copy = np.zeros((few.n_tiles, excess.shape[1], TILE), dtype=np.float32)
+    copy = on_lines((few.n_tiles, excess.shape[1], TILE), np.float32)
     kernels.copy_costs(excess, places[few.order], own, copy)
     undecided = cell_masses - masses.sum(axis=1)
     growth = np.divide(cell_masses, undecided, out=np.ones_like(undecided), where=undecided > 0)

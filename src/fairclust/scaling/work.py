@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 
 from .._core import kernels
 from .._core.tiles import TILE
-from .._memory import in_own_pages
+from .._memory import in_own_pages, on_lines
 from .._objectives.centers import SQUARED_EUCLIDEAN
 from .._objectives.coded import CodedKMeansObjective
 from .._people.columns import Columns, factorize, find_missing
@@ -574,7 +574,7 @@ def _buffer(shape: tuple[int, ...]) -> FloatArray:
     room: FloatArray | None = getattr(_scratch, "room", None)
     size = math.prod(shape)
     if room is None or room.size < size:
-        room = _scratch.room = np.empty(size, dtype=np.float32)
+        room = _scratch.room = on_lines(size, np.float32)
     return room[:size].reshape(shape)
 
 
