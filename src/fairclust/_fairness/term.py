@@ -102,6 +102,10 @@ class Representation:
         """Masses by cell → masses by column."""
         return masses if self.has_cells_as_columns else masses @ self.membership
 
+    def by_cell(self, price: FloatArray) -> FloatArray:
+        """Prices by column → prices by cell."""
+        return price if self.has_cells_as_columns else price @ self.membership.T
+
     def split(self, table: FloatArray) -> list[FloatArray]:
         """Masses by column → each part's."""
         if len(self.parts) == 1:
@@ -175,9 +179,9 @@ class Representation:
 
     def expansion(self, masses: FloatArray) -> Expansion:
         """Value, slope and positive part of the second derivative, by column."""
+        if self.part_weights is None and len(self.parts) == 1:
+            return self.parts[0].expansion(self.by_column(masses))
         parts = [part.expansion(table) for part, table in zip(self.parts, self.by_part(masses), strict=True)]
-        if self.part_weights is None and len(parts) == 1:
-            return parts[0]
         weights = np.ones((len(masses), len(parts))) if self.part_weights is None else self.part_weights
         n_columns = self.membership.shape[1]
         bend = np.zeros((len(masses), n_columns, n_columns))

@@ -101,7 +101,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         found = ask.propose(sweep, warm, to_beat)
         warm, labels = found.warm, found.labels
         hard = sweep.keep_in(objective.anchors(), labels, found.hard)
-        if best is not None and np.array_equal(hard.masses, best.masses) and same_labels(labels, best.labels):
+        if best is not None and (hard.masses == best.masses).all() and same_labels(labels, best.labels):
             reason = StopReason.LABELS_UNCHANGED if not is_last else reason
             best = replace(best, parameters=move.to, state=found.state, warm=warm)
             break

@@ -266,7 +266,7 @@ class Dual:
             step = newton_step(found.curvature, scale, fairness.membership, bend, want)
             if step is None:
                 break
-            price = price + step @ fairness.membership.T
+            price = price + fairness.by_cell(step)
             taken = _label(sweep, found, fairness, fairness_weights, price)
         return Solution(found.labelled(found.state.price, first.hard))
 
@@ -316,11 +316,11 @@ class Dual:
         if is_warm and (newton is None or newton.longest > _FAR):
             return None
         if is_warm and newton is not None and newton.longest < short:  # most are, and then there is nothing to learn
-            return at.found(at.price + newton.step @ fairness.membership.T)
+            return at.found(at.price + fairness.by_cell(newton.step))
         trust, n_failed, last = Trust(at.look.want.shape, _TRUSTED), 0, at.price
         for _ in range(self.max_steps):
             taken = at.step(trust.lengths)
-            change = taken.step @ fairness.membership.T
+            change = fairness.by_cell(taken.step)
             if taken.longest < short or taken.promise <= self.tol * abs(at.answer.cost):
                 last = at.price + change * min(1.0, short / max(taken.longest, 1e-300))
                 break

@@ -93,8 +93,7 @@ class Held:
         return Climbed(self._state(at.price, scale), self._state(at.price, scale).price, at.answer)
 
     def _state(self, price: FloatArray, scale: float) -> State:
-        by_cell = price if self.fairness.has_cells_as_columns else price @ self.fairness.membership.T
-        return State(scale, by_cell * scale)
+        return State(scale, self.fairness.by_cell(price) * scale)
 
     def _at(self, sweep: Sweep, price: FloatArray, scale: float) -> _At:
         answer = sweep(self._state(price, scale), curvature=True)
