@@ -50,10 +50,13 @@ class KMeansObjective(MeansObjective):
         return self._means(sums, sizes)
 
     def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
-        """Squared distances to the centres."""
+        """Squared distances to the centres; nothing has to be done where they are there."""
+        if labels is None and sweep.holds(self, parameters):
+            return 0.0
         sweep.base_cost, value = kernels.distances(
             sweep.plan, SQUARED_EUCLIDEAN, self.X, parameters, labels, sweep.weights, sweep.excess, sweep.n_threads
         )
+        sweep.remember(self, parameters)
         return float(value)
 
     def sampled(self, rows: IntArray) -> KMeansObjective:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,13 +11,16 @@ import numpy as np
 from .._algebra import laplacian
 from .._core import kernels
 from .._core.tiles import TILE
-from .._memory import give_back, in_own_pages
+from .._memory import give_back, in_own_pages, on_lines
 from .._typing import FloatArray, IntArray
 from .layout import Layout, build_layout
 from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, cold_steps, curvature_steps, sampled_weights, sampling_steps
 from .undecided import Tables, Undecided, is_cold, sort_points
 
+_FEW_COSTS = (
+    1 << 20
+)  # point costs: the C library has room for fewer at hand, and fresh pages take longer than filling them
 _MANY_COSTS = 1 << 22  # point costs: for fewer, it does not matter what the C library keeps
 
 
@@ -60,6 +64,7 @@ class InMemorySweep:
         self.total = float(layout.n_samples if weights is None else weights.sum())
         self._excess: FloatArray | None = None
         self._undecided: Undecided | None = None
+        self._whose: tuple[object, ...] | None = None
         self._are_mixed = False
         self._gap = 0.0  # of the last labels
         self.base_cost = 0.0
@@ -73,7 +78,9 @@ class InMemorySweep:
         """Room for the point costs, which is taken when it is first asked for."""
         if self._excess is None:
             self._make_room()
-            self._excess = in_own_pages((self.layout.n_tiles, self.n_clusters, TILE), np.float32)
+            shape = (self.layout.n_tiles, self.n_clusters, TILE)
+            is_small = math.prod(shape) < _FEW_COSTS
+            self._excess = (on_lines if is_small else in_own_pages)(shape, np.float32)
         return self._excess
 
     @property
@@ -84,6 +91,15 @@ class InMemorySweep:
     @base_cost.setter
     def base_cost(self, cost: float) -> None:
         self._base_cost, self._undecided, self._are_mixed = cost, None, False  # who sets it has filled in other costs
+        self._whose = None
+
+    def holds(self, *whose: object) -> bool:
+        """Whether the point costs are known to be just these objects': an objective's, at some parameters."""
+        return self._whose is not None and all(one is other for one, other in zip(self._whose, whose, strict=True))
+
+    def remember(self, *whose: object) -> None:
+        """Know whose point costs these are, until there are others."""
+        self._whose = whose
 
     def _make_room(self) -> None:
         """Many bytes are needed next: what the C library keeps of others goes back first."""
@@ -92,7 +108,7 @@ class InMemorySweep:
 
     def forget(self) -> None:
         """Give the room back: a sample is fitted next, and then the costs are filled anew."""
-        self._excess = self._undecided = None
+        self._excess = self._undecided = self._whose = None
 
     @property
     def person(self) -> float:
