@@ -18,9 +18,7 @@ from .question import Answer, Candidates, HardAnswer, State
 from .sampling import coarsened, cold_steps, curvature_steps, sampled_weights, sampling_steps
 from .undecided import Tables, Undecided, is_cold, sort_points
 
-_FEW_COSTS = (
-    1 << 20
-)  # point costs: the C library has room for fewer at hand, and fresh pages take longer than filling them
+_FEW_COSTS = 1 << 20  # point costs: room for fewer is at hand after a first fit; fresh pages take longer than a fill
 _MANY_COSTS = 1 << 22  # point costs: for fewer, it does not matter what the C library keeps
 
 
