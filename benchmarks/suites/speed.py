@@ -45,9 +45,9 @@ class Ratios:
 
 
 LINES = (
-    Line("adult", 21, 5, limit=1.5),
-    Line("bank", 21, 5, limit=1.5),
-    Line(census_like_name(10**5), 15, 2, limit=1.5),
+    Line("adult", 61, 5, limit=1.5),
+    Line("bank", 61, 5, limit=1.5),
+    Line(census_like_name(10**5), 21, 2, limit=1.5),
     Line(census_like_name(10**6), 5, 1, limit=1.2),
     Line(census_like_name(CENSUS_ROWS), 3, 0, limit=1.0),
 )
