@@ -425,6 +425,7 @@ def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, m
     passes = on_pass(client, {}, monkeypatch)
     found = model(max_iter=5).fit(lazy[0], sensitive_features=lazy[1])
     assert max(passes) == 2  # a task or a question per worker and pass, for 80 partitions
+    assert len({future.key for future in distributed.futures_of(found.labels_)}) == 2  # labels, too
     assert found.labels_.chunks == (lazy[0].chunks[0],)
     assert_same(found, model(max_iter=5).fit(ArrayBlocks(blocks)))
 
