@@ -430,10 +430,12 @@ static inline void hold_tile(PairSums& held, const float* e, const float* factor
     }
 }
 
+// The points of a tile, a bit each.
+static inline uint64_t present(int size) { return size < kTile ? ((uint64_t)1 << size) - 1 : ~(uint64_t)0; }
+
 // Which points of a tile are in runs that are counted, a bit each; `before`: points of the cell before the tile.
 static inline uint64_t counted_runs(int64_t step, int64_t before, int size) {
-    const uint64_t present = size < kTile ? ((uint64_t)1 << size) - 1 : ~(uint64_t)0;
-    if (step == 1) return present;
+    if (step == 1) return present(size);
     uint64_t counted = 0;
     int64_t turn = before / kRun % step;  // 0: this run's
     for (int first = -(int)(before % kRun); first < kTile; first += kRun, turn = turn + 1 == step ? 0 : turn + 1) {
@@ -441,7 +443,7 @@ static inline uint64_t counted_runs(int64_t step, int64_t before, int size) {
         const uint64_t run = ((uint64_t)1 << kRun) - 1;
         counted |= first < 0 ? run >> -first : run << first;
     }
-    return counted & present;
+    return counted & present(size);
 }
 
 // What each point's softmax is multiplied by before products are summed: 0 if it is not counted, or decided.
@@ -504,6 +506,8 @@ static inline double log_total(const float* z, const float* w, int size, bool we
     return sum;
 }
 
+constexpr int kChains = 4;  // sums that do not wait for each other: as many as an addition takes steps
+
 template <bool bent>
 static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
                          float* e, PairSums& held, double* masses, double* sums, double* squares, double* curvature) {
@@ -516,7 +520,7 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
         const int size = a.tiles.size[b];
         softmax_tile(excess, next_costs(excess, K, b, end), K, scale, scaled_price, e, low, z);
         tile_weights(a.weights, a.tiles.start[b], size, w);
-        vfloat cost_sum = splat<float>(0), low_sum = splat<float>(0);
+        vfloat cost_sum[kChains] = {}, low_sum = splat<float>(0);
         for (int v = 0; v < V; ++v) {
             inverse[v] = 1.0f / z[v];
             share[v] = load<float>(w + v * W) * inverse[v];
@@ -528,13 +532,13 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
             for (int v = 0; v < V; ++v) {
                 const vfloat value = load<float>(e + k * kTile + v * W), s = value * share[v];
                 mass += s;
-                cost_sum += s * load<float>(excess + k * kTile + v * W);
+                cost_sum[v % kChains] += s * load<float>(excess + k * kTile + v * W);
                 if (bent) square += s * (value > kNothing ? value * inverse[v] : splat<float>(0));
             }
             add_to(masses + k * kSums, widened(mass));
             if (bent) add_to(squares + k * kSums, widened(square));
         }
-        sums[0] += total(widened(cost_sum));
+        sums[0] += total(widened((cost_sum[0] + cost_sum[1]) + (cost_sum[2] + cost_sum[3])));
         sums[1] += log_total(z_values, w, size, a.weights != nullptr, K) - kLogTwo * total(widened(low_sum));
         if (!bent) continue;
         const uint64_t counted = counted_runs(every.step, every.before + a.tiles.start[b] - a.tiles.start[begin], size);
@@ -696,17 +700,15 @@ static inline void split_vectors(const float* excess, const float* price, int64_
 static inline void split_tile(const float* excess, const float* price, int64_t n_clusters, double scale, int64_t before,
                               int size, Choices& c) {
     // Which points need a look: all vectors at once, for a processor cannot guess them. exp(g) is more than its first terms.
-    alignas(64) int32_t is_open[kTile];
+    uint64_t waiting = 0;
     const vfloat start = splat<float>((float)golden_fraction(before)), many = splat<float>(1.0001f * (float)(n_clusters - 1));
     for (int v = 0; v < V; ++v) {
         const vfloat g = (load<float>(c.second + v * W) - load<float>(c.best + v * W)) * (float)scale;
         const vfloat about = many / (1 + g * (1 + g * (0.5f + g * (1.0f / 6 + g * (1.0f / 24)))));
         const vfloat fraction = fractions(v * W, start);
-        const vint32 open = ~((fraction > about + kClear) & (fraction * (1 + about) < 1 - kClear));
-        memcpy(is_open + v * W, &open, sizeof(open));
+        waiting |= bits_of(~((fraction > about + kClear) & (fraction * (1 + about) < 1 - kClear))) << v * W;
     }
-    uint64_t waiting = 0;
-    for (int i = 0; i < size; ++i) waiting |= (uint64_t)(is_open[i] & 1) << i;
+    waiting &= present(size);
     if (n_clusters <= kSplitAtOnce) split_vectors(excess, price, n_clusters, scale, start, waiting, c);
     for (; waiting; waiting &= waiting - 1) {
         const int i = __builtin_ctzll(waiting);
