@@ -489,14 +489,22 @@ static Table cheapest_moves(const Plan& plan, In<float, 3> excess, In<int32_t, 1
     typedef std::pair<double, int64_t> Rise;  // and the position
     std::vector<std::vector<Rise>> best(n_kinds);
     const TileSpans tiles = plan.tiles();
+    std::vector<uint8_t> is_asked(static_cast<size_t>(K));
     for (int64_t c = 0; c < plan.n_chunks(); ++c) {
         const auto* own = of.data() + plan.cell(c) * K;
-        if (std::all_of(own, own + K, [](const auto& some) { return some.empty(); })) continue;
-        for (int64_t b = plan.begin(c); b < plan.end(c); ++b)
+        for (int64_t k = 0; k < K; ++k) is_asked[k] = !own[k].empty();
+        if (!std::count(is_asked.begin(), is_asked.end(), 1)) continue;
+        for (int64_t b = plan.begin(c); b < plan.end(c); ++b) {
+            const int32_t* label = labels.data() + tiles.start[b];
+            int asked[kTile], n_asked = 0;  // found without a branch, which a processor could not guess
             for (int i = 0; i < tiles.size[b]; ++i) {
-                const int64_t at = tiles.start[b] + i, k = labels.data()[at];
+                asked[n_asked] = i;
+                n_asked += is_asked[label[i]];
+            }
+            for (int a = 0; a < n_asked; ++a) {
+                const int64_t at = tiles.start[b] + asked[a], k = label[asked[a]];
+                const float* costs = excess.data() + b * K * kTile + asked[a];
                 for (const int64_t kind : own[k]) {
-                    const float* costs = excess.data() + b * K * kTile + i;
                     const Rise rise(double(costs[kinds.data()[3 * kind + 2] * kTile]) - double(costs[k * kTile]), at);
                     auto& heap = best[kind];  // the dearest on top
                     if (int64_t(heap.size()) == count && !(rise < heap.front())) continue;
@@ -508,6 +516,7 @@ static Table cheapest_moves(const Plan& plan, In<float, 3> excess, In<int32_t, 1
                     std::push_heap(heap.begin(), heap.end());
                 }
             }
+        }
     }
     size_t n = 0;
     for (const auto& heap : best) n += heap.size();
