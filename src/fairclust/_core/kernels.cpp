@@ -576,8 +576,8 @@ struct GoldenFractions {
 constexpr GoldenFractions kFractions;
 
 // Of a vector of points of a tile whose first point's is `start`, in single precision.
-static inline vfloat fractions(int first, vfloat start) {
-    const vfloat sum = load<float>(kFractions.of + first) + start;
+static inline vfloat fractions(const float* of, vfloat start) {
+    const vfloat sum = load<float>(of) + start;
     return sum >= 1 ? sum - 1 : sum;
 }
 
@@ -660,23 +660,31 @@ static inline void choose(const float* excess, const float* next, const float* p
 
 constexpr int kSplitAtOnce = 256;  // clusters whose parts of a vector of points are kept meanwhile
 
-// The same choice for the points of a tile that are waiting, a vector at a time; those for which single precision cannot
-// tell are left waiting. `start`: the fraction of the tile's first point.
+// The same choice for the points of a tile that are waiting, which are few: a vector of them at a time, side by side. Those
+// for which single precision cannot tell are left waiting. `start`: the fraction of the tile's first point.
 static inline void split_vectors(const float* excess, const float* price, int64_t n_clusters, double scale, vfloat start,
                                  uint64_t& waiting, Choices& c) {
+    alignas(64) float costs[kSplitAtOnce * W], best_of[W], fraction_of[W];
     vfloat part[kSplitAtOnce];
     const float bits = (float)(kBits * scale);
-    for (int first = 0; first < kTile; first += W) {
-        uint64_t open = waiting & ((((uint64_t)1 << W) - 1) << first);
-        if (!open) continue;
-        const vfloat best = load<float>(c.best + first);
+    for (uint64_t open = waiting; open;) {
+        int at[W], n = 0;
+        for (; n < W && open; open &= open - 1) at[n++] = __builtin_ctzll(open);
+        for (int i = n; i < W; ++i) at[i] = at[0];
+        for (int i = 0; i < W; ++i) {
+            best_of[i] = c.best[at[i]];
+            fraction_of[i] = kFractions.of[at[i]];
+        }
+        for (int64_t k = 0; k < n_clusters; ++k)
+            for (int i = 0; i < W; ++i) costs[k * W + i] = excess[k * kTile + at[i]];
+        const vfloat best = load<float>(best_of);
         vfloat total = splat<float>(0);
         for (int64_t k = 0; k < n_clusters; ++k) {
-            const vfloat beyond = (load<float>(excess + k * kTile + first) + price[k] - best) * bits;
+            const vfloat beyond = (load<float>(costs + k * W) + price[k] - best) * bits;
             part[k] = beyond < (float)(kBits * kDecided) ? power_of_two(-beyond) : splat<float>(0);
             total += part[k];
         }
-        const vfloat wanted = fractions(first, start) * total;
+        const vfloat wanted = fractions(fraction_of, start) * total;
         vfloat sum = -wanted, nearest = total;  // of the sums so far, less what is wanted, the nearest to 0
         vint32 choice = {};
         for (int64_t k = 0; k < n_clusters; ++k) {
@@ -685,13 +693,11 @@ static inline void split_vectors(const float* excess, const float* price, int64_
             nearest = smaller<vfloat>(nearest, larger<vfloat>(sum, -sum));
         }
         const vint32 is_clear = nearest > total * kClear;
-        for (; open; open &= open - 1) {
-            const int i = __builtin_ctzll(open);
-            if (!is_clear[i - first]) continue;
-            const int64_t k = choice[i - first];
-            c.choice[i] = (int32_t)k;
-            c.excess[i] = excess[k * kTile + i];
-            waiting &= ~((uint64_t)1 << i);
+        for (int i = 0; i < n; ++i) {
+            if (!is_clear[i]) continue;
+            c.choice[at[i]] = choice[i];
+            c.excess[at[i]] = costs[choice[i] * W + i];
+            waiting &= ~((uint64_t)1 << at[i]);
         }
     }
 }
@@ -705,7 +711,7 @@ static inline void split_tile(const float* excess, const float* price, int64_t n
     for (int v = 0; v < V; ++v) {
         const vfloat g = (load<float>(c.second + v * W) - load<float>(c.best + v * W)) * (float)scale;
         const vfloat about = many / (1 + g * (1 + g * (0.5f + g * (1.0f / 6 + g * (1.0f / 24)))));
-        const vfloat fraction = fractions(v * W, start);
+        const vfloat fraction = fractions(kFractions.of + v * W, start);
         waiting |= bits_of(~((fraction > about + kClear) & (fraction * (1 + about) < 1 - kClear))) << v * W;
     }
     waiting &= present(size);
