@@ -7,8 +7,7 @@ number; so is the answer. Data in memory, in blocks and on many machines answer 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +17,7 @@ from .._typing import FloatArray, IntArray
 _PIECE = 1 << 16  # labels that are compared at once
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class State:
     """What the assignments depend on: s_p = softmax(−scale·a_p − scaled_price[:, group(p)]).
 
@@ -36,11 +35,14 @@ class State:
     scale: float
     scaled_price: FloatArray
     rounding: FloatArray | None = None
+    _price: FloatArray | None = field(default=None, init=False, repr=False)
 
-    @cached_property
+    @property
     def price(self) -> FloatArray:
-        """In units of the point costs: as temperature goes to 0, labels are argmin(a + price)."""
-        return self.scaled_price / self.scale
+        """In units of the point costs: as temperature goes to 0, labels are argmin(a + price). Computed once."""
+        if self._price is None:
+            self._price = self.scaled_price / self.scale
+        return self._price
 
 
 class Answer(NamedTuple):
