@@ -6,15 +6,15 @@ not taken, so the history falls strictly; under a goal it holds costs of labels 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._objectives import Objective
-from .._sweep.question import DataSweep, same_labels
+from .._sweep.question import DataSweep, State, same_labels
 from .._typing import FloatArray
 from .asks import Ask
 from .records import FitResult, Start, StopReason
@@ -90,7 +90,7 @@ ASSIGNMENTS: dict[str, Assignments] = {"hard": HARD, "soft": Soft()}
 def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
     n_before = sweep.n_sweeps
     objective.fill(sweep, start.parameters)
-    best: FitResult | None = None
+    best: _Taken | None = None
     history: list[float] = []
     reason, is_last, relaxed = StopReason.MAX_ITER, False, np.inf
     warm, to_beat, move = start.warm, np.inf, _Move(start.parameters, start.parameters)
@@ -103,7 +103,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         hard = sweep.keep_in(objective.anchors(), labels, found.hard)
         if best is not None and (hard.masses == best.masses).all() and same_labels(labels, best.labels):
             reason = StopReason.LABELS_UNCHANGED if not is_last else reason
-            best = replace(best, parameters=move.to, state=found.state, warm=warm)
+            best = best._replace(parameters=move.to, state=found.state, warm=warm)
             break
         failing = ask.failing(hard.masses) if best is None else None
         if failing is not None and n_moved < min(_MOST_MOVED, settings.max_iter - 1):
@@ -117,13 +117,15 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         last, energy, penalty = move, np.inf, found.penalty if hard is found.hard else None
         penalty = ask.penalty(hard.masses, warm) if penalty is None else penalty
         if best is None or hard.cost + penalty <= to_beat + _ROUNDING * abs(to_beat):
-            masses = sweep.fill_empty(
-                labels, hard, partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)
-            )
+            masses, sizes = hard.masses, hard.masses.sum(axis=1)
+            if not sizes.min() > 0:
+                farthest = partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)
+                masses = sweep.fill_empty(labels, hard, farthest)
+                sizes = masses.sum(axis=1)
             n_falls += 1
             reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
             cost = hard.cost if masses is hard.masses and sweep.n_samples >= _MANY else None
-            move = _move(objective, sweep, last, labels, masses, cost, reach, settings.tol)
+            move = _move(objective, sweep, last, labels, sizes, cost, reach, settings.tol)
             energy = move.value + (penalty if masses is hard.masses else ask.penalty(masses, warm))
         if best is not None and energy >= dearest:
             if last.lead == 0 or last.saved <= settings.worth_a_step_back * abs(dearest):
@@ -135,7 +137,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
             objective.fill(sweep, last.own)
             continue
         history.append(energy)
-        best = FitResult(labels, last.to, found.state, masses, move.value, energy, warm=warm, own=move.own)
+        best = _Taken(labels, last.to, found.state, masses, move.value, energy, warm, move.own)
         dearest = max(history[-settings.memory :])
         to_beat = dearest + move.lead
         if settings.on_iteration is not None:
@@ -161,16 +163,26 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         if not move.is_filled:
             objective.fill(sweep, move.to)
     assert best is not None
-    if np.isinf(best.energy):  # whole people cannot do what is asked: these labels are as near as any that were seen
-        best, history = replace(best, energy=best.objective), [best.objective]
-    history = [energy for energy in history if np.isfinite(energy)]  # from the first labels on that do as asked
-    return replace(
-        best,
-        energy_history=np.array(history),
-        n_iter=len(history),
-        n_sweeps=sweep.n_sweeps - n_before,
-        stop_reason=reason,
-    )
+    if math.isinf(best.energy):  # whole people cannot do what is asked: these labels are as near as any that were seen
+        best, history = best._replace(energy=best.objective), [best.objective]
+    history = [energy for energy in history if math.isfinite(energy)]  # from the first labels on that do as asked
+    return FitResult(
+        best.labels, best.parameters, best.state, best.masses, best.objective, best.energy,
+        np.array(history), len(history), sweep.n_sweeps - n_before, reason, warm=best.warm, own=best.own,
+    )  # fmt: skip
+
+
+class _Taken(NamedTuple):
+    """Labels that were taken, as :class:`FitResult` has them."""
+
+    labels: Any
+    parameters: FloatArray
+    state: State
+    masses: FloatArray
+    objective: float
+    energy: float
+    warm: Any
+    own: FloatArray
 
 
 class _Move(NamedTuple):
@@ -194,7 +206,7 @@ def _move(
     sweep: DataSweep,
     last: _Move,
     labels: Any,
-    masses: FloatArray,
+    sizes: FloatArray,
     cost: float | None,
     reach: float,
     tol: float,
@@ -205,7 +217,6 @@ def _move(
     (None: nobody knows), unless few digits would be left of it. Elsewhere the sweep is filled with the point costs
     there.
     """
-    sizes = masses.sum(axis=1)
     own = objective.parameters(sweep, labels, sizes)
     length = objective.movement(last.to, own)
     if not objective.can_lead:
@@ -257,8 +268,10 @@ def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
 
 def _is_worth_little(history: list[float], to_save: float, least_fall: float) -> bool:
     """Whether the last iteration brought less than that, or leaves less to save."""
+    if not least_fall > 0:
+        return False
     fall = history[-2] - history[-1] if len(history) > 1 else np.inf
-    return least_fall > 0 and bool(np.isfinite(history[-1]) and min(fall, to_save) <= least_fall * abs(history[-1]))
+    return math.isfinite(history[-1]) and bool(min(fall, to_save) <= least_fall * abs(history[-1]))
 
 
 def _is_slow(history: list[float], settings: Settings, ask: Ask) -> bool:
