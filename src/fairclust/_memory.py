@@ -66,29 +66,32 @@ def give_back() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-def on_lines(shape: int | tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+def on_lines(shape: int | tuple[int, ...], dtype: type[np.generic], *, is_clear: bool = True) -> NDArray[Any]:
     """Zeros from the beginning of a cache line on: kernels read vectors that are as long as one.
 
-    Elsewhere each would be read from two lines.
+    Elsewhere each would be read from two lines. Where it need not be clear, there may be anything.
     """
     n_bytes = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
-    room = np.zeros(n_bytes + _LINE, dtype=np.uint8)
+    room = (np.zeros if is_clear else np.empty)(n_bytes + _LINE, dtype=np.uint8)
     first = -room.__array_interface__["data"][0] % _LINE
     return room[first : first + n_bytes].view(dtype).reshape(shape)
 
 
-def in_own_pages(shape: int | tuple[int, ...], dtype: type[np.generic], *, at_once: bool = False) -> NDArray[Any]:
+def in_own_pages(
+    shape: int | tuple[int, ...], dtype: type[np.generic], *, at_once: bool = False, is_clear: bool = True
+) -> NDArray[Any]:
     """Zeros in pages of their own, which the system has back as soon as nobody needs them.
 
     For arrays that are made and let go again and again, between others that stay: from the C library's heap, of which
     small things take the places of those let go, they would in the end take room for two or three. And for large ones:
     NumPy asks for large pages, which virtual machines may take long to find, four times as long as filling the array;
     passes that go through it in order take as long in small ones. Pages come as they are written to, or ``at_once``,
-    where the system can: then they take half as long, but one thread has to wait for all of them.
+    where the system can: then they take half as long, but one thread has to wait for all of them. Few bytes have no
+    pages of their own; they are zeros unless they need not be clear.
     """
     n_bytes = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     if n_bytes < _WORTH_PAGES or sys.platform == "win32":
-        return on_lines(shape, dtype)
+        return on_lines(shape, dtype, is_clear=is_clear)
     try:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (getattr(mmap, "MAP_POPULATE", 0) if at_once else 0)
         pages = mmap.mmap(-1, n_bytes, flags=flags)

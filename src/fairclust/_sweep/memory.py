@@ -66,7 +66,7 @@ class InMemorySweep:
         self._are_mixed = False
         self._gap = 0.0  # of the last labels
         self.base_cost = 0.0
-        self.labels: IntArray = in_own_pages(layout.n_samples, np.int32)
+        self.labels: IntArray = _room_for_labels(layout.n_samples)
         self._has_handed_out = False
         self.n_sweeps = 0
         self._steps = curvature_steps(layout.cell_counts, n_clusters)
@@ -199,7 +199,7 @@ class InMemorySweep:
         if self._has_handed_out:
             self.labels = np.empty(0, dtype=np.int32)  # the old ones may be nobody's any more: first they go
             self._make_room()
-            self.labels, self._has_handed_out = in_own_pages(self.n_samples, np.int32), False
+            self.labels, self._has_handed_out = _room_for_labels(self.n_samples), False
         masses, cost, gap = kernels.assign(
             self.plan, self.excess, self.weights, price.T, self.labels, gaps, self.n_threads, split
         )
@@ -288,3 +288,8 @@ class InMemorySweep:
         rows = np.empty((self.layout.n_samples, self.n_clusters), dtype=np.float32)
         kernels.soft_rows(self.plan, self.excess, state.scale, state.scaled_price.T, rows, self.n_threads)
         return rows
+
+
+def _room_for_labels(n_samples: int) -> IntArray:
+    """Every one of them is written before any is read."""
+    return in_own_pages(n_samples, np.int32, is_clear=False)
