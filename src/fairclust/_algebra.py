@@ -9,7 +9,7 @@ import numpy as np
 
 from ._core import fallback, kernels
 from ._core.fallback_small import measured as measured_step
-from ._typing import FloatArray
+from ._typing import FloatArray, IntArray
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 _MOST_UNKNOWNS = 96  # of a system that is solved between two calls; of larger ones LAPACK makes short work
@@ -187,11 +187,11 @@ def held_step(
 
 
 def rounding(
-    curvature: FloatArray, masses: FloatArray, change: FloatArray, labelled: FloatArray, most: float
+    curvature: FloatArray, masses: FloatArray, before: FloatArray, after: FloatArray, labelled: FloatArray, most: float
 ) -> FloatArray:
-    """What labels hold over what soft assignments hold after a change of the scaled prices; tables by cell."""
-    masses, change, labelled = (np.ascontiguousarray(table.T) for table in (masses, change, labelled))
-    return kernels.rounding(curvature, masses, change, labelled, most)
+    """What labels hold over what soft assignments hold after a change of the scaled prices; by cluster and cell."""
+    masses, labelled = np.ascontiguousarray(masses.T), np.ascontiguousarray(labelled.T)
+    return kernels.rounding(curvature, masses, before, after, labelled, most)
 
 
 def learned_lengths(
@@ -199,7 +199,8 @@ def learned_lengths(
     is_taken: bool, is_kept: bool, matters: float, growth: float,
 ) -> None:  # fmt: skip
     """How far each unknown is trusted (IN/OUT), after a step, from its slopes at the step's ends."""
-    step, length, before, after = (np.ascontiguousarray(table) for table in (step, length, before, after))
+    step, length = np.ascontiguousarray(step), np.ascontiguousarray(length)
+    before, after = np.ascontiguousarray(before), np.ascontiguousarray(after)
     kernels.learned_lengths(lengths, step, length, before, after, is_taken, is_kept, matters, growth)
 
 
@@ -209,23 +210,41 @@ def _for_systems_of(n_unknowns: int) -> Any:
 
 
 def kl_value(masses: FloatArray, size: FloatArray | None, target: FloatArray, smallest: float) -> FloatArray:
-    """KL(target ‖ masses/size) of each row; shares below ``smallest`` count as that. No size: the sum of the masses."""
+    """KL(target ‖ masses/size) of each row; shares below ``smallest`` count as that. No size: the sum of the masses.
+
+    The target is what :func:`rows` makes of it, here and below.
+    """
     sizes = None if size is None else np.ascontiguousarray(size, dtype=float).ravel()
-    return kernels.kl_value(_rows(masses), sizes, _rows(target), smallest)
+    return kernels.kl_value(masses, sizes, target, smallest)
+
+
+def kl_beyond(masses: FloatArray, size: FloatArray, target: FloatArray, limit: float, smallest: float) -> FloatArray:
+    """People by which each row is beyond an error: size · (KL − limit), where that is positive."""
+    return kernels.kl_beyond(masses, size, target, limit, smallest)
 
 
 def kl_expansion(masses: FloatArray, target: FloatArray, smallest: float) -> Expansion:
-    """The same with its slope and its bend."""
-    return Expansion(*kernels.kl_expansion(_rows(masses), _rows(target), smallest))
+    """The same as :func:`kl_value`, with its slope and its bend."""
+    return Expansion(*kernels.kl_expansion(masses, target, smallest))
+
+
+def move_rows(masses: FloatArray, clusters: IntArray, unit: float) -> FloatArray:
+    """Rows of masses, for each of some clusters: as it is, with a person of each cell more, then with one less."""
+    return kernels.move_rows(masses, clusters, unit)
+
+
+def note_moves(values: FloatArray, clusters: IntArray, value: FloatArray, enter: FloatArray, leave: FloatArray) -> None:
+    """Take what those rows cost apart (OUT, of these clusters): as they are, and what entering and leaving costs."""
+    kernels.note_moves(values, clusters, value, enter, leave)
 
 
 def error_mixes(
     theta: FloatArray, center: FloatArray, limit: float, softness: float, flat: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The dearest mixes with KL(centre ‖ q) ≤ limit, their worth, and how they turn with θ."""
-    return kernels.error_mixes(_rows(theta), _rows(center), limit, softness, flat)
+    return kernels.error_mixes(np.ascontiguousarray(theta), center, limit, softness, flat)
 
 
-def _rows(values: FloatArray) -> FloatArray:
-    """As kernels take it; one row stands for all."""
+def rows(values: FloatArray) -> FloatArray:
+    """A table as kernels take it; one row stands for all. What is such a table is left as it is."""
     return np.ascontiguousarray(values if values.ndim == 2 else values[None], dtype=float)

@@ -125,6 +125,10 @@ def test_compiled_errors_and_bends_are_those_of_numpy(n_groups, is_shared):
         rtol=1e-12,
         atol=1e-15,
     )
+    size = masses.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        *(module.kl_beyond(masses, size, target, 0.1, 1e-20) for module in (kernels, fallback)), rtol=1e-12, atol=1e-12
+    )
     one, other = (module.kl_expansion(masses, target, 1e-20) for module in (kernels, fallback))
     np.testing.assert_allclose(one[0], other[0], rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(
@@ -321,12 +325,40 @@ def test_held_steps_are_those_of_one_system_per_cell(module):
 @pytest.mark.parametrize("module", BOTH)
 def test_rounding_is_what_labels_hold_over_soft_masses(module):
     rng = np.random.default_rng(4)
-    curvature, change = rng.normal(size=(2, 3, 3)), 0.01 * rng.normal(size=(2, 3))
+    curvature, before, change = rng.normal(size=(2, 3, 3)), rng.normal(size=(3, 2)), 0.01 * rng.normal(size=(3, 2))
     masses = rng.gamma(9.0, size=(2, 3))
-    soft = masses - np.einsum("ckl,cl->ck", curvature, change)
+    soft = masses - np.einsum("ckl,lc->ck", curvature, change)
     labelled = soft * np.array([[1.1, 0.9, 5.0], [0.0, 0.01, 1.0]])
-    found = module.rounding(curvature, masses, change, labelled, 2.0)
+    found = module.rounding(curvature, masses, before, before + change, labelled, 2.0)
     np.testing.assert_allclose(found, np.array([[1.1, 0.9, 2.0], [0.5, 0.5, 1.0]]).T, rtol=1e-12)
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_errors_are_the_same_however_masses_are_stored(module):
+    masses, target = compositions()
+    size, stored = masses.sum(axis=1, keepdims=True), np.asfortranarray(masses)
+    for name, *others in (("kl_value", None), ("kl_value", size[:, 0])):
+        call = getattr(module, name)
+        np.testing.assert_array_equal(call(stored, *others, target, 1e-20), call(masses, *others, target, 1e-20))
+    everyone = np.column_stack((masses, size))  # whose columns are strided
+    found = module.kl_beyond(everyone[:, :-1], everyone[:, -1:], target, 0.1, 1e-20)
+    np.testing.assert_array_equal(found, module.kl_beyond(masses, size, target, 0.1, 1e-20))
+    for one, other in zip(*(module.kl_expansion(each, target, 1e-20) for each in (stored, masses)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("module", BOTH)
+def test_moves_are_weighed_row_by_row(module):
+    masses = np.array([[5.0, 0.0], [1.0, 2.0], [7.0, 7.0]])
+    rows = module.move_rows(masses, np.array([1, 0]), 1.0)
+    wanted = [[1, 2], [2, 2], [1, 3], [0, 2], [1, 1], [5, 0], [6, 0], [5, 1], [4, 0], [5, 0]]  # nobody leaves nobody
+    np.testing.assert_array_equal(rows, wanted)
+    value, enter, leave = np.zeros(3), np.zeros((3, 2)), np.zeros((3, 2))
+    costs = np.array([1.0, 3.0, 4.0, 0.0, np.inf, 10.0, 10.5, 11.0, 12.0, 13.0])
+    module.note_moves(costs, np.array([1, 0]), value, enter, leave)
+    np.testing.assert_array_equal(value, [10.0, 1.0, 0.0])
+    np.testing.assert_array_equal(enter, [[0.5, 1.0], [2.0, 3.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(leave, [[2.0, 3.0], [-1.0, np.inf], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize("is_taken", [False, True])

@@ -38,7 +38,8 @@ contract            the coarser graph
 laplacian           sums of pairs that a sweep counted → how masses answer to prices
 response            the same for unknowns behind the prices: a matrix for Newton's step
 kl_value            KL(target ‖ shares) of each cluster, from masses
-kl_expansion        the same with its slope and its second derivative without the negative part
+kl_beyond           people by which each cluster is beyond such an error
+kl_expansion        the value with its slope and its second derivative without the negative part
 weighted_look       what a sweep says of the relaxed energy at a weight, with Newton's step
 newton_system       Newton's system for the prices at a weight, symmetric
 newton_step         its solution
@@ -49,6 +50,8 @@ cone_step           a step there
 held_look           what a sweep says while sizes are held
 held_step           a step there: each cell has a system of its own
 rounding            what labels hold over what soft assignments hold
+move_rows           masses of clusters with a person of each cell more, or less
+note_moves          what those cost, as what it costs to enter and to leave
 learned_lengths     how far each unknown's next step is trusted
 error_mixes         the dearest mixes whose KL error is within a limit, their worth, how they turn
 ==================  ===================================================================================

@@ -64,6 +64,11 @@ def kl_value(masses: FloatArray, sizes: FloatArray | None, target: FloatArray, s
     return np.maximum((target * np.log(ratio)).sum(axis=1), 0.0)
 
 
+def kl_beyond(masses: FloatArray, sizes: FloatArray, target: FloatArray, limit: float, smallest: float) -> FloatArray:
+    """People by which each row is beyond an error: size · (KL − limit) where that is positive. Sizes: (n_rows, 1)."""
+    return np.maximum(sizes[:, 0] * (kl_value(masses, sizes[:, 0], target, smallest) - limit), 0.0)
+
+
 def kl_expansion(masses: FloatArray, target: FloatArray, smallest: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Value, slope and second derivative by the masses, diag(target/masses²) − 1/size², without the negative part."""
     size = np.maximum(masses.sum(axis=1, keepdims=True), np.finfo(float).tiny ** 0.25)
@@ -205,12 +210,28 @@ def held_step(
 
 
 def rounding(
-    curvature: FloatArray, masses: FloatArray, change: FloatArray, labelled: FloatArray, most: float
+    curvature: FloatArray, masses: FloatArray, before: FloatArray, after: FloatArray, labelled: FloatArray, most: float
 ) -> FloatArray:
     """What labels hold over what soft assignments hold after a change of the scaled prices; from 1/most to most."""
-    soft = masses - (curvature @ change[:, :, None])[:, :, 0]
+    soft = masses - (curvature @ (after - before).T[:, :, None])[:, :, 0]
     least = np.maximum(labelled / most, np.finfo(float).tiny)
     return np.ascontiguousarray(np.maximum(labelled / np.maximum(soft, least), 1.0 / most).T)
+
+
+def move_rows(masses: FloatArray, clusters: IntArray, unit: float) -> FloatArray:
+    """Rows of masses, for each of some clusters: as it is, with a person of each cell more, then with one less."""
+    one = unit * np.eye(masses.shape[1])
+    changes = np.concatenate((np.zeros((1, masses.shape[1])), one, -one))
+    return np.maximum(masses[clusters, None, :] + changes, 0.0).reshape(-1, masses.shape[1])
+
+
+def note_moves(values: FloatArray, clusters: IntArray, value: FloatArray, enter: FloatArray, leave: FloatArray) -> None:
+    """What those rows cost, taken apart: as they are, and what it costs more when a person enters or leaves."""
+    values = values.reshape(len(clusters), -1)
+    with np.errstate(invalid="ignore"):  # from one cluster that may not be to another
+        change = values[:, 1:] - values[:, :1]
+    value[clusters] = values[:, 0]
+    enter[clusters], leave[clusters] = np.split(change, 2, axis=1)
 
 
 def learned_lengths(

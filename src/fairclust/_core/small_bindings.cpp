@@ -89,35 +89,66 @@ static int64_t rows_of_target(const In<double, 2>& target, int64_t K, int64_t J,
     return rows;
 }
 
-// KL(target ‖ masses/size) of each row; shares below `smallest` count as that. No sizes: the masses add up to them.
-static Table kl_value(In<double, 2> masses, std::optional<In<double, 1>> sizes, In<double, 2> target, double smallest) {
+// A small table in any order.
+using AnyOrder = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+
+// OUT row (J,).
+static void copy_row(const AnyOrder& table, int64_t k, std::vector<double>& row) {
+    const double* first = table.data() + k * table.stride(0);
+    for (size_t j = 0; j < row.size(); ++j) row[j] = first[int64_t(j) * table.stride(1)];
+}
+
+// KL(target ‖ masses/size); shares below `smallest` count as that.
+static double kl_of(const std::vector<double>& masses, double size, const double* target, double smallest) {
+    double sum = 0;
+    for (size_t j = 0; j < masses.size(); ++j)
+        if (target[j] > 0)
+            sum += target[j] * std::log(target[j] / std::max(size > 0 ? masses[j] / size : 0.0, smallest));
+    return std::max(sum, 0.0);
+}
+
+// That of each row. No sizes: the masses add up to them.
+static Table kl_value(AnyOrder masses, std::optional<In<double, 1>> sizes, In<double, 2> target, double smallest) {
     const int64_t K = masses.shape(0), J = masses.shape(1), rows = rows_of_target(target, K, J);
     require_aligned("masses", masses);
     if (sizes) require_shape("sizes", *sizes, {K});
     auto value = new_table({size_t(K)});
+    std::vector<double> m(J);
     for (int64_t k = 0; k < K; ++k) {
-        const double* m = masses.data() + k * J;
-        const double* u = target.data() + (rows == 1 ? 0 : k) * J;
-        const double size = sizes ? sizes->data()[k] : std::accumulate(m, m + J, 0.0);
-        double sum = 0;
-        for (int64_t j = 0; j < J; ++j)
-            if (u[j] > 0) sum += u[j] * std::log(u[j] / std::max(size > 0 ? m[j] / size : 0.0, smallest));
-        value.data()[k] = std::max(sum, 0.0);
+        copy_row(masses, k, m);
+        const double size = sizes ? sizes->data()[k] : std::accumulate(m.begin(), m.end(), 0.0);
+        value.data()[k] = kl_of(m, size, target.data() + (rows == 1 ? 0 : k) * J, smallest);
     }
     return value;
+}
+
+// People by which each row is beyond an error: size · (KL − limit), where that is positive. IN sizes (K, 1).
+static Table kl_beyond(AnyOrder masses, AnyOrder sizes, In<double, 2> target, double limit, double smallest) {
+    const int64_t K = masses.shape(0), J = masses.shape(1), rows = rows_of_target(target, K, J);
+    require_aligned("masses", masses);
+    require_shape("sizes", sizes, {K, 1});
+    auto beyond = new_table({size_t(K)});
+    std::vector<double> m(J);
+    for (int64_t k = 0; k < K; ++k) {
+        copy_row(masses, k, m);
+        const double size = sizes.data()[k * sizes.stride(0)];
+        const double error = kl_of(m, size, target.data() + (rows == 1 ? 0 : k) * J, smallest);
+        beyond.data()[k] = std::max(size * (error - limit), 0.0);
+    }
+    return beyond;
 }
 
 // Value, slope and second derivative without its negative part: n² times that is diag(d) − 11ᵀ with d = target/shares²,
 // whose one negative eigenvalue −s solves Σ 1/(d + s) = 1, with the eigenvector 1/(d + s). Newton's steps from below stay
 // below.
-static nb::tuple kl_expansion(In<double, 2> masses, In<double, 2> target, double smallest) {
+static nb::tuple kl_expansion(AnyOrder masses, In<double, 2> target, double smallest) {
     const int64_t K = masses.shape(0), J = masses.shape(1), rows = rows_of_target(target, K, J);
     require_aligned("masses", masses);
     auto value = new_table({size_t(K)}), slope = new_table({size_t(K), size_t(J)});
     auto bend = new_table({size_t(K), size_t(J), size_t(J)});
-    std::vector<double> d(J), v(J);
+    std::vector<double> m(J), d(J), v(J);
     for (int64_t k = 0; k < K; ++k) {
-        const double* m = masses.data() + k * J;
+        copy_row(masses, k, m);
         const double* u = target.data() + (rows == 1 ? 0 : k) * J;
         double size = 0, s = 0, error = 0;
         for (int64_t j = 0; j < J; ++j) size += m[j];
@@ -538,23 +569,76 @@ static nb::tuple held_step(In<double, 3> curvature, double scale, In<double, 2> 
     return measured(steps, scale, slope.data());
 }
 
-// What labels hold over what soft assignments hold after a change of the scaled prices, by the curvature before it; from 1/most
-// to most, for where few points are left it says little.
-static Table rounding(In<double, 3> curvature, In<double, 2> masses, In<double, 2> change, In<double, 2> labelled, double most) {
+// What labels hold over what soft assignments hold after a change from some scaled prices (K, C) to others, by the curvature
+// before it; from 1/most to most, for where few points are left it says little.
+static Table rounding(In<double, 3> curvature, In<double, 2> masses, AnyOrder before, AnyOrder after, In<double, 2> labelled,
+                      double most) {
     const int64_t C = masses.shape(0), K = masses.shape(1);
     require_shape("curvature", curvature, {C, K, K});
-    require_shape("change", change, {C, K});
+    require_shape("before", before, {K, C});
+    require_shape("after", after, {K, C});
     require_shape("labelled", labelled, {C, K});
     require_aligned("masses", masses);
+    const auto at = [](const AnyOrder& table, int64_t k, int64_t c) {
+        return table.data()[k * table.stride(0) + c * table.stride(1)];
+    };
     auto table = new_table({size_t(K), size_t(C)});
-    for (int64_t c = 0; c < C; ++c)
+    std::vector<double> change(K);
+    for (int64_t c = 0; c < C; ++c) {
+        for (int64_t k = 0; k < K; ++k) change[k] = at(after, k, c) - at(before, k, c);
         for (int64_t k = 0; k < K; ++k) {
             double soft = masses.data()[c * K + k];
-            for (int64_t l = 0; l < K; ++l) soft -= curvature.data()[(c * K + k) * K + l] * change.data()[c * K + l];
+            for (int64_t l = 0; l < K; ++l) soft -= curvature.data()[(c * K + k) * K + l] * change[l];
             const double hard = labelled.data()[c * K + k];
             table.data()[k * C + c] = std::max(hard / std::max(soft, std::max(hard / most, DBL_MIN)), 1 / most);
         }
+    }
     return table;
+}
+
+// --- What one person's move does to the tables. See fairclust/_goals/moves.py. --------------------------------------------
+
+// Rows of masses to be weighed, for each of some clusters: as it is, with a person of each cell more, with one less.
+static Table move_rows(In<double, 2> masses, In<int64_t, 1> clusters, double unit) {
+    const int64_t K = masses.shape(0), C = masses.shape(1), n = clusters.shape(0), per = 1 + 2 * C;
+    require_aligned("masses", masses);
+    require_aligned("clusters", clusters);
+    require(is_between(clusters.data(), n, 0, K - 1), "clusters", "must be numbers of clusters");
+    auto rows = new_table({size_t(n * per), size_t(C)});
+    for (int64_t i = 0; i < n; ++i) {
+        const double* own = masses.data() + clusters.data()[i] * C;
+        double* out = rows.data() + i * per * C;
+        for (int64_t r = 0; r < per; ++r)
+            for (int64_t c = 0; c < C; ++c) {
+                const double change = r == 1 + c ? unit : r == 1 + C + c ? -unit : 0.0;
+                out[r * C + c] = std::max(own[c] + change, 0.0);
+            }
+    }
+    return rows;
+}
+
+// What those rows cost, taken apart: IN values, one per row. OUT, of these clusters, value (K,), enter and leave (K, C).
+static void note_moves(In<double, 1> values, In<int64_t, 1> clusters, Out<double, 1> value, Out<double, 2> enter,
+                       Out<double, 2> leave) {
+    const int64_t K = enter.shape(0), C = enter.shape(1), n = clusters.shape(0), per = 1 + 2 * C;
+    require_shape("values", values, {n * per});
+    require_aligned("clusters", clusters);
+    require(is_between(clusters.data(), n, 0, K - 1), "clusters", "must be numbers of clusters");
+    require_shape("value", value, {K});
+    require_aligned("enter", enter);
+    require_shape("leave", leave, {K, C});
+    require_apart("value", value, "clusters", clusters);
+    require_apart("enter", enter, "clusters", clusters);
+    require_apart("leave", leave, "clusters", clusters);
+    for (int64_t i = 0; i < n; ++i) {
+        const double* own = values.data() + i * per;
+        const int64_t k = clusters.data()[i];
+        value.data()[k] = own[0];
+        for (int64_t c = 0; c < C; ++c) {
+            enter.data()[k * C + c] = own[1 + c] - own[0];
+            leave.data()[k * C + c] = own[1 + C + c] - own[0];
+        }
+    }
 }
 
 // How far each unknown is trusted after a step. See fairclust/_solvers/trust.py. IN/OUT lengths.
@@ -703,8 +787,9 @@ static nb::tuple error_mixes(In<double, 2> theta, In<double, 2> center, double l
 void define_small(nb::module_& m) {
     m.def("laplacian", &laplacian, "pairs"_a.noconvert(), "masses"_a.noconvert(), "sampled"_a.noconvert(), "faint"_a);
     m.def("response", &response, "laplacians"_a.noconvert(), "through"_a.noconvert());
-    m.def("kl_value", &kl_value, "masses"_a.noconvert(), "sizes"_a.noconvert().none(), "target"_a.noconvert(), "smallest"_a);
-    m.def("kl_expansion", &kl_expansion, "masses"_a.noconvert(), "target"_a.noconvert(), "smallest"_a);
+    m.def("kl_value", &kl_value, "masses"_a, "sizes"_a.noconvert().none(), "target"_a.noconvert(), "smallest"_a);
+    m.def("kl_beyond", &kl_beyond, "masses"_a, "sizes"_a, "target"_a.noconvert(), "limit"_a, "smallest"_a);
+    m.def("kl_expansion", &kl_expansion, "masses"_a, "target"_a.noconvert(), "smallest"_a);
     m.def("newton_system", &newton_system, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
           "bend"_a.noconvert(), "want"_a.noconvert());
     m.def("newton_step", &newton_step, "curvature"_a.noconvert(), "scale"_a, "membership"_a.noconvert(),
@@ -725,8 +810,11 @@ void define_small(nb::module_& m) {
           "scale"_a, "log_partition"_a);
     m.def("held_step", &held_step, "curvature"_a.noconvert(), "scale"_a, "price"_a.noconvert(), "line"_a.noconvert(),
           "pull"_a.noconvert(), "wanted"_a.noconvert(), "slope"_a.noconvert(), "lengths"_a.noconvert(), "stride"_a);
-    m.def("rounding", &rounding, "curvature"_a.noconvert(), "masses"_a.noconvert(), "change"_a.noconvert(),
-          "labelled"_a.noconvert(), "most"_a);
+    m.def("rounding", &rounding, "curvature"_a.noconvert(), "masses"_a.noconvert(), "before"_a.noconvert(),
+          "after"_a.noconvert(), "labelled"_a.noconvert(), "most"_a);
+    m.def("move_rows", &move_rows, "masses"_a.noconvert(), "clusters"_a.noconvert(), "unit"_a);
+    m.def("note_moves", &note_moves, "values"_a.noconvert(), "clusters"_a.noconvert(), "value"_a.noconvert(),
+          "enter"_a.noconvert(), "leave"_a.noconvert());
     m.def("learned_lengths", &learned_lengths, "lengths"_a.noconvert(), "step"_a.noconvert(), "length"_a.noconvert(),
           "before"_a.noconvert(), "after"_a.noconvert(), "is_taken"_a, "is_kept"_a, "matters"_a, "growth"_a);
     m.def("error_mixes", &error_mixes, "theta"_a.noconvert(), "center"_a.noconvert(), "limit"_a, "softness"_a,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from .._algebra import Expansion, kl_expansion, kl_value
+from .._algebra import Expansion, kl_beyond, kl_expansion, kl_value, rows
 from .._typing import FloatArray, IntArray
 from .notion import SMALLEST_SHARE, ShareTerms, rows_of, with_floor
 
@@ -23,6 +24,11 @@ class KLFairness:
     """
 
     target: FloatArray
+
+    @cached_property
+    def _rows(self) -> FloatArray:
+        """The target as kernels take it."""
+        return rows(self.target)
 
     @property
     def overlaps(self) -> bool:
@@ -56,7 +62,7 @@ class KLFairness:
 
     def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """Fairness error of each cluster, shape (n_clusters,). An empty cluster counts as lacking every group."""
-        return kl_value(masses, None, rows_of(self.target, clusters), SMALLEST_SHARE)
+        return kl_value(masses, None, rows_of(self._rows, clusters), SMALLEST_SHARE)
 
     def slope(self, masses: FloatArray) -> FloatArray:
         """Derivative of each cluster's value by its masses, shape (n_clusters, n_groups)."""
@@ -70,9 +76,9 @@ class KLFairness:
         The term is convex near the target only; the negative part is cut off, so that a step that trusts the bend
         goes downhill everywhere.
         """
-        return kl_expansion(masses, self.target, SMALLEST_SHARE)
+        return kl_expansion(masses, self._rows, SMALLEST_SHARE)
 
 
-def kl_errors(masses: FloatArray, size: FloatArray, target: FloatArray) -> FloatArray:
-    """KL(target ‖ masses/size) of each row, (n_rows,)."""
-    return kl_value(masses, size, target, SMALLEST_SHARE)
+def people_beyond(masses: FloatArray, size: FloatArray, target: FloatArray, limit: float) -> FloatArray:
+    """Size · (KL(target ‖ masses/size) − limit) of each row where that is positive, (n_rows,)."""
+    return kl_beyond(masses, size, target, limit, SMALLEST_SHARE)

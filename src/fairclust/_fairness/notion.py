@@ -88,8 +88,8 @@ class Part(Protocol):
 
 
 def rows_of(table: FloatArray, clusters: IntArray | None) -> FloatArray:
-    """The rows of some clusters, where each cluster has a row of its own."""
-    return table if clusters is None or table.ndim == 1 else table[clusters]
+    """The rows of some clusters, where each cluster has a row of its own; one row stands for all."""
+    return table if clusters is None or table.ndim == 1 or len(table) == 1 else table[clusters]
 
 
 def with_floor(masses: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:

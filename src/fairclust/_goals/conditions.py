@@ -88,7 +88,7 @@ def _priced(clause: Clause, theta: FloatArray, softness: float) -> Priced:
     found = clause.cone.mixes(theta, softness)
     price, jacobian = clause.prices(theta, found)
     offset, slope, turn = 0.0, np.zeros(theta.shape), np.zeros(found.turn.shape)
-    if np.ndim(found.offset):
+    if isinstance(found.offset, np.ndarray):
         offset = float(np.sum(found.offset))
         slope[:], turn[:] = found.offset_slope, found.offset_turn
     return Priced(price, offset, jacobian, slope, found.turn, turn)
@@ -200,6 +200,8 @@ class Conditions:
     def beyond(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
         """How many people each row is away from all clauses together (and from the sizes), (n_rows,)."""
         table = masses if self._has_cells_as_columns else masses @ self.membership
+        if len(self.clauses) == 1 and self.sizes is None:
+            return self.clauses[0].cone.beyond(*self.clauses[0].split(table), clusters)
         found = 0.0 if self.sizes is None else self.sizes.beyond(table[:, -1])
         for clause, (columns, _) in zip(self.clauses, self._places, strict=True):
             found = found + clause.cone.beyond(*clause.split(table[:, columns]), clusters)

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .._algebra import error_mixes
-from .._fairness.kl import kl_errors
+from .._algebra import error_mixes, rows
+from .._fairness.kl import people_beyond
 from .._fairness.notion import rows_of
 from .._typing import FloatArray
 from .cone import Cone, Mixes
@@ -37,11 +37,20 @@ class ErrorCone(Cone):
         wanted = np.maximum(self.target, _ABSENT)
         return wanted / wanted.sum(axis=-1, keepdims=True)
 
+    @cached_property
+    def _center_rows(self) -> FloatArray:
+        """The same as kernels take it."""
+        return rows(self.center)
+
+    @cached_property
+    def _rows(self) -> FloatArray:
+        """The target as kernels take it."""
+        return rows(self.target)
+
     def mixes(self, theta: FloatArray, softness: float) -> Mixes:
         """The dearest mix: inside where softness keeps it there, else on the rim."""
-        return Mixes(*error_mixes(theta, self.center, self.limit, softness, _FLAT))
+        return Mixes(*error_mixes(theta, self._center_rows, self.limit, softness, _FLAT))
 
     def beyond(self, masses: FloatArray, size: FloatArray, clusters: FloatArray | None = None) -> FloatArray:
         """Size · (error − ε) where that is positive: a perspective, so convex."""
-        error = kl_errors(masses, size, rows_of(self.target, clusters))
-        return np.maximum(size[:, 0] * (error - self.limit), 0.0)
+        return people_beyond(masses, size, rows_of(self._rows, clusters), self.limit)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from .._algebra import move_rows, note_moves
 from .._typing import FloatArray, IntArray
 
 
@@ -32,9 +33,6 @@ class MoveTable(ABC):
     def __init__(self, masses: FloatArray, unit: float = 1.0) -> None:
         self.masses = masses.copy()
         self.unit = unit
-        one = unit * np.eye(masses.shape[1])
-        # Rows per cluster: as it is, then with a person of each cell more, then with one less.
-        self._changes = np.concatenate((np.zeros((1, masses.shape[1])), one, -one))
         self.value = np.zeros(len(masses))
         self.enter, self.leave = np.zeros_like(self.masses), np.zeros_like(self.masses)
         self.refresh(np.arange(len(masses)))
@@ -51,12 +49,6 @@ class MoveTable(ABC):
 
     def refresh(self, clusters: IntArray) -> None:
         """Bring the tables of some clusters up to date."""
-        n_cells = self.masses.shape[1]
-        rows = np.maximum(self.masses[clusters, None, :] + self._changes, 0.0)
-        owners = clusters.repeat(rows.shape[1])
-        values = self.costs(rows.reshape(-1, n_cells), owners).reshape(len(clusters), -1)
-        with np.errstate(invalid="ignore"):  # from one cluster that may not be to another
-            change = values[:, 1:] - values[:, :1]
-        self.value[clusters] = values[:, 0]
-        self.enter[clusters] = change[:, :n_cells]
-        self.leave[clusters] = change[:, n_cells:]
+        rows = move_rows(self.masses, clusters, self.unit)
+        owners = clusters.repeat(len(rows) // len(clusters))
+        note_moves(self.costs(rows, owners), clusters, self.value, self.enter, self.leave)

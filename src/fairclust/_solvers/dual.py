@@ -107,8 +107,8 @@ class _Found(NamedTuple):
     def labelled(self, price: FloatArray, hard: HardAnswer) -> State:
         """Prices from here, with what their labels hold."""
         scaled_price = price * self.state.scale
-        change = scaled_price - self.price * self.state.scale
-        held = rounding(self.curvature, self.masses, change, hard.masses, _MOST_ROUNDED)
+        before = self.price * self.state.scale
+        held = rounding(self.curvature, self.masses, before, scaled_price, hard.masses, _MOST_ROUNDED)
         return State(self.state.scale, scaled_price, held)
 
 
