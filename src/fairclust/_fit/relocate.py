@@ -107,7 +107,7 @@ def _moved(problem: Problem, ask: Ask, best: FitResult, patience: int) -> FitRes
         if change is None:
             break
         to_reach = (1.0 - _CLEAR_GAIN) * best.energy
-        after = fit_once(problem, ask, change.start, replace(_brief(problem.settings), to_reach=to_reach))
+        after = fit_once(problem, ask, change.start, _brief(problem.settings, to_reach))
         if after.energy < to_reach:
             best, n_failed, changes = after, 0, _Changes(problem, ask, after)
         else:
@@ -118,8 +118,9 @@ def _moved(problem: Problem, ask: Ask, best: FitResult, patience: int) -> FitRes
     return best
 
 
-def _brief(settings: Settings) -> Settings:
-    return replace(settings, max_iter=min(_BRIEF, settings.max_iter), tol=max(_ROUGH_TOL, settings.tol))
+def _brief(settings: Settings, to_reach: float = np.inf) -> Settings:
+    max_iter, tol = min(_BRIEF, settings.max_iter), max(_ROUGH_TOL, settings.tol)
+    return replace(settings, max_iter=max_iter, tol=tol, to_reach=to_reach)
 
 
 @dataclass(frozen=True)

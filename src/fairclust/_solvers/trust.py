@@ -31,7 +31,8 @@ class Trust:
     """
 
     def __init__(self, shape: tuple[int, ...], first: float = TRUSTED) -> None:
-        self.lengths = np.full(shape, first)
+        self.lengths = np.empty(shape)
+        self.lengths.fill(first)
 
     def learn(self, step: FloatArray, length: FloatArray, before: FloatArray, after: FloatArray, kept: float) -> None:
         """Trust more or less, after a step.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -93,7 +94,7 @@ class InMemorySweep:
 
     def holds(self, *whose: object) -> bool:
         """Whether the point costs are known to be just these objects': an objective's, at some parameters."""
-        return self._whose is not None and all(one is other for one, other in zip(self._whose, whose, strict=True))
+        return self._whose is not None and all(map(operator.is_, self._whose, whose))
 
     def remember(self, *whose: object) -> None:
         """Know whose point costs these are, until there are others."""
