@@ -25,6 +25,7 @@ UNKNOWN = -2  # code of a group that was never seen
 MISSING_NAME = "missing"
 MOST_GROUPS = 1000  # of one attribute: nobody reads more, and the table of cells by groups grows as the square
 _ROOM = 0.25  # of the free memory, for the table of cells by groups; a fit holds it and one of clusters by cells
+_SMALL = 1 << 12  # bytes of a table that there is room for in any case: to ask takes as long as to make it
 _FEW_KEYS = 1 << 22  # up to so many, keys are looked up in a table instead of sorted
 _VERY_FEW_KEYS = 8  # up to so many, comparing with each is faster than counting them side by side
 
@@ -354,7 +355,7 @@ def cells_of_digits(attributes: tuple[Attribute, ...], digits: Sequence[IntArray
 def _check_room(n_cells: int, n_columns: int) -> None:
     """Refuse tables of cells by groups that would take most of the memory, before they are made."""
     needed = 8.0 * n_cells * n_columns
-    if needed > _ROOM * free_memory():
+    if needed > _SMALL and needed > _ROOM * free_memory():
         raise InvalidInputError(
             f"sensitive_features has {n_cells} combinations of {n_columns} groups, and a table of them would take "
             f"{needed / 2**30:.1f} GiB. Use fewer attributes, or cut numbers into ranges with quantile_bins."

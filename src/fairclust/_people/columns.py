@@ -15,7 +15,7 @@ import numpy as np
 from .._typing import AnyArray, IntArray
 from ..errors import InvalidInputError
 
-_PROBE = 1 << 10  # rows looked at first for the names of the groups
+_PROBE = 1 << 8  # rows looked at first for the names of the groups
 _FEW = 64  # up to so many names, comparing with each is faster than sorting
 
 

@@ -32,6 +32,8 @@ from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, large_array, 
 from ._base import FairClusterer
 from ._machine import warn_if_slow
 
+_SEEDS = 1 << 32  # that a generator knows
+
 
 class PrototypeClusterer(FairClusterer):
     """What estimators with centres share. A subclass says what its objective is, of rows and of blocks."""
@@ -81,8 +83,7 @@ class PrototypeClusterer(FairClusterer):
         n_clusters = checks.check_n_clusters(self.n_clusters, len(rows))
         population = self._population(beside.sensitive_features, len(rows), weights)
         checks.check_distinct_rows(rows, n_clusters)
-        random_state = check_random_state(self.random_state)
-        starts = self._starts(rows, n_clusters, random_state, weights, self._n_candidates(len(rows), n_starts))
+        starts = self._starts(rows, n_clusters, self._chance(), weights, self._n_candidates(len(rows), n_starts))
         warn_if_slow()
         cells = population.cells
         layout = build_layout(cells.codes, cells.n_cells)
@@ -118,6 +119,12 @@ class PrototypeClusterer(FairClusterer):
             return None
         weights: FloatArray = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         return weights
+
+    def _chance(self) -> np.random.RandomState:
+        """What starts are drawn with. Centres that are given need none, and one of its own takes as long as a sweep."""
+        is_drawn = isinstance(self.init, str) or callable(self.init)
+        is_seed = isinstance(self.random_state, int | np.integer) and 0 <= self.random_state < _SEEDS
+        return check_random_state(None if is_seed and not is_drawn else self.random_state)
 
     def _n_candidates(self, n_samples: int, n_starts: int) -> int:
         """Starts to draw; what the user gives as the only start is that."""
