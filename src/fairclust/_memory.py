@@ -73,7 +73,7 @@ def on_lines(shape: int | tuple[int, ...], dtype: type[np.generic], *, is_clear:
     """
     n_bytes = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     room = (np.zeros if is_clear else np.empty)(n_bytes + _LINE, dtype=np.uint8)
-    first = -room.__array_interface__["data"][0] % _LINE
+    first = -ctypes.addressof(ctypes.c_char.from_buffer(room.data)) % _LINE  # sooner than the array can tell
     return room[first : first + n_bytes].view(dtype).reshape(shape)
 
 

@@ -101,7 +101,8 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         found = ask.propose(sweep, warm, to_beat)
         warm, labels = found.warm, found.labels
         hard = sweep.keep_in(objective.anchors(), labels, found.hard)
-        if best is not None and (hard.masses == best.masses).all() and same_labels(labels, best.labels):
+        # Masses tell most labels apart, and soonest as bytes: they are few, and zeros among them have no sign.
+        if best is not None and hard.masses.tobytes() == best.masses.tobytes() and same_labels(labels, best.labels):
             reason = StopReason.LABELS_UNCHANGED if not is_last else reason
             best = best._replace(parameters=move.to, state=found.state, warm=warm)
             break
@@ -118,7 +119,7 @@ def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, se
         penalty = ask.penalty(hard.masses, warm) if penalty is None else penalty
         if best is None or hard.cost + penalty <= to_beat + _ROUNDING * abs(to_beat):
             masses, sizes = hard.masses, hard.masses.sum(axis=1)
-            if not sizes.min() > 0:
+            if not min(sizes.tolist()) > 0:  # of few numbers, sooner than NumPy
                 farthest = partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)
                 masses = sweep.fill_empty(labels, hard, farthest)
                 sizes = masses.sum(axis=1)
