@@ -60,10 +60,11 @@ class Prices:
 
 
 class _At(NamedTuple):
-    """The dual at some θ: prices, the sweep's answer, value and slope."""
+    """The dual at some θ: prices, the state that has them, the sweep's answer, value and slope."""
 
     theta: FloatArray
     priced: Priced
+    state: State
     answer: Answer
     value: float
     slope: FloatArray
@@ -154,16 +155,15 @@ class ConeSolver:
             trust.learn(taken.step, taken.lengths, at.slope, tried.slope, kept)
             if kept >= ENOUGH:
                 at = tried
-        scale = 1.0 / tau
-        price = conditions.by_cell(at.priced.by_column)
-        return Prices(at.theta, tau, gap, State(scale, price * scale), at.priced.offset)
+        return Prices(at.theta, tau, gap, at.state, at.priced.offset)
 
     def _at(self, sweep: Sweep, conditions: Conditions, theta: FloatArray, tau: float) -> _At:
         priced = conditions.prices(theta, _SOFTNESS * tau)
         scale = 1.0 / tau
-        answer = sweep(State(scale, conditions.by_cell(priced.by_column) * scale), curvature=True)
+        state = State(scale, conditions.by_cell(priced.by_column) * scale)
+        answer = sweep(state, curvature=True)
         slope = cone_slope(answer.masses, conditions.membership, priced.jacobian, priced.offset_slope)
-        return _At(theta, priced, answer, -tau * answer.log_partition - priced.offset, slope)
+        return _At(theta, priced, state, answer, -tau * answer.log_partition - priced.offset, slope)
 
 
 def _is_nearly_met(conditions: Conditions, masses: FloatArray, person: float) -> bool:

@@ -71,6 +71,8 @@ class InMemorySweep:
         self._has_handed_out = False
         self.n_sweeps = 0
         self._steps = curvature_steps(layout.cell_counts, n_clusters)
+        self._cold_steps = cold_steps(self._steps)
+        self._counts_all_if_cold = bool((self._cold_steps == 1).all())
 
     @property
     def excess(self) -> FloatArray:
@@ -164,8 +166,8 @@ class InMemorySweep:
         """Of all points; where most are sure of their clusters, of the others, and of these once."""
         steps = self._steps
         if is_cold(state, self._gap):
-            steps = cold_steps(steps)
-            self._sort(state, steps)
+            steps = self._cold_steps
+            self._sort(state)
             if self._undecided is not None:
                 return self._undecided.count(state, curvature=curvature, n_threads=self.n_threads)
         self._undecided = None
@@ -174,14 +176,14 @@ class InMemorySweep:
             steps if curvature else None, None, self.n_threads,
         )  # fmt: skip
 
-    def _sort(self, state: State, steps: IntArray) -> None:
+    def _sort(self, state: State) -> None:
         """Tell the undecided from the sure, unless that is done, or would bring nothing.
 
         They are copied: not of many rows, where room is dear, and curvature counts some of their runs only.
         """
         if self._undecided is not None and not self._undecided.has_sorted(state):
             self._undecided = None
-        if self._undecided is None and self._has_few_costs and not self._are_mixed and (steps == 1).all():
+        if self._undecided is None and self._has_few_costs and not self._are_mixed and self._counts_all_if_cold:
             self._undecided = sort_points(
                 self.plan, self.layout, self.excess, self.weights, self.cell_masses[0], state, self.n_threads
             )

@@ -68,8 +68,8 @@ class Undecided:
         )
         log_partition -= state.scale * self.cost + float((self.masses * scaled_price).sum())
         if pairs is not None:
-            diagonal = np.arange(masses.shape[1])
-            pairs[:, diagonal, diagonal] += self.masses
+            n_clusters = masses.shape[1]
+            pairs.reshape(-1, n_clusters**2)[:, :: n_clusters + 1] += self.masses  # the diagonals
             sampled *= self.growth
         return masses + self.masses, cost + self.cost, log_partition, pairs, sampled
 
