@@ -314,18 +314,19 @@ static inline void tile_weights(const double* weights, int64_t start, int size, 
 
 constexpr int kAtOnce = kLine / FC_VECTOR_BYTES;  // vectors at a time: whole lines are read, and what is summed stays in registers
 
-// Unnormalised softmax of one tile into e [cluster][point]; its row sums into z, the minima of the exponent into low. The costs at
-// `next` are fetched on the way: processors that fetch ahead by themselves stop at the end of a page.
+// Unnormalised softmax of one tile into e [cluster][point]; its row sums into z, the minima of the exponent into low, unless they
+// are known. The costs at `next` are fetched on the way: processors that fetch ahead by themselves stop at the end of a page.
+template <bool is_low_known = false>
 static inline void softmax_tile(const float* a, const float* next, int64_t n_clusters, float scale, const float* scaled_price,
                                  float* e, vfloat* low, vfloat* z) {
     constexpr int S = kAtOnce;
     for (int first = 0; first < V; first += S) {
         vfloat least[S], sum[S];
         for (int v = 0; v < S; ++v) {
-            least[v] = splat<float>(3e38f);
+            least[v] = is_low_known ? low[first + v] : splat<float>(3e38f);
             sum[v] = splat<float>(0);
         }
-        for (int64_t k = 0; k < n_clusters; ++k) {
+        for (int64_t k = 0; k < (is_low_known ? 0 : n_clusters); ++k) {
             const int64_t at = k * kTile + first * W;
             for (int v = 0; v < S; ++v) least[v] = smaller<vfloat>(least[v], load<float>(a + at + v * W) * scale + scaled_price[k]);
         }
@@ -355,36 +356,45 @@ constexpr double kLogTwo = 0.693147180559945309;  // from bits back
 constexpr float kUndecided = 1e-3f;  // a point that gives less than this to its other choices bends nothing
 constexpr float kNothing = 1e-15f;   // of a point: squares of it are still normal numbers, which denormal ones slow down
 
-// Adds s_k s_l of the points of a tile, each between a few of many clusters, to the upper triangle of the curvature.
-// IN e, the unnormalised softmax, its sums z, weights, and a factor for each point, 0: it is not counted.
-static void add_pairs(const float* e, const float* z, const float* w, const float* factor, int64_t n_clusters, double* curvature) {
-    constexpr int kMost = 32;  // choices that are followed; a point with more is rare and hot
-    float value[kTile][kMost];
-    int32_t at[kTile][kMost];
-    int n[kTile] = {};
-    vfloat floor[V];
+// The least that a choice must have of the unnormalised softmax for its pairs to be counted; of a point that is not counted,
+// beyond any. IN its sums z, and a factor for each point, 0: it is not counted. OUT floor.
+static inline void pair_floors(const float* z, const float* factor, float* floor) {
     for (int v = 0; v < V; ++v) {
         const vfloat least = kUndecided * 0.1f * load<float>(z + v * W);
-        floor[v] = load<float>(factor + v * W) != 0 ? least : splat<float>(3e38f);
+        store<float>(floor + v * W, load<float>(factor + v * W) != 0 ? least : splat<float>(3e38f));
     }
+}
+
+constexpr int kMostFollowed = 32;  // choices of a point whose pairs are counted; a point with more is rare and hot
+
+// Adds s_k s_l of a point to the upper triangle of the curvature. IN n choices of it, in the order of the clusters.
+static inline void add_pairs_of(const float* value, const int32_t* cluster, int n, double scale, int64_t n_clusters, double* curvature) {
+    for (int p = 0; p + 1 < n; ++p) {
+        const double own = scale * (double)value[p];
+        double* row = curvature + cluster[p] * n_clusters;
+        for (int q = p + 1; q < n; ++q) row[cluster[q]] += own * (double)value[q];
+    }
+}
+
+// Of the points of a tile, each between a few of many clusters. IN e, the unnormalised softmax, and weights.
+static void add_pairs(const float* e, const float* z, const float* w, const float* factor, int64_t n_clusters, double* curvature) {
+    float value[kTile][kMostFollowed];
+    int32_t at[kTile][kMostFollowed];
+    int n[kTile] = {};
+    alignas(64) float floor[kTile];
+    pair_floors(z, factor, floor);
     for (int64_t k = 0; k < n_clusters; ++k) {
         uint64_t chosen = 0;
-        for (int v = 0; v < V; ++v) chosen |= bits_of(load<float>(e + k * kTile + v * W) > floor[v]) << v * W;
+        for (int v = 0; v < V; ++v) chosen |= bits_of(load<float>(e + k * kTile + v * W) > load<float>(floor + v * W)) << v * W;
         for (; chosen; chosen &= chosen - 1) {
             const int i = __builtin_ctzll(chosen);
-            if (n[i] == kMost) continue;
+            if (n[i] == kMostFollowed) continue;
             value[i][n[i]] = e[k * kTile + i];
             at[i][n[i]++] = (int32_t)k;
         }
     }
-    for (int i = 0; i < kTile; ++i) {
-        const double scale = (double)w[i] / ((double)z[i] * (double)z[i]);
-        for (int p = 0; p < n[i]; ++p) {
-            const double own = scale * (double)value[i][p];
-            double* row = curvature + at[i][p] * n_clusters;
-            for (int q = p + 1; q < n[i]; ++q) row[at[i][q]] += own * (double)value[i][q];
-        }
-    }
+    for (int i = 0; i < kTile; ++i)
+        add_pairs_of(value[i], at[i], n[i], (double)w[i] / ((double)z[i] * (double)z[i]), n_clusters, curvature);
 }
 
 // Adds the products of every two rows of soft [cluster][point] to the sums, a vector of lanes per pair; four pairs at a
@@ -506,47 +516,205 @@ static inline double log_total(const float* z, const float* w, int size, bool we
     return sum;
 }
 
+// What is known of a tile once its softmax is.
+struct TileShares {
+    alignas(64) float w[kTile], z[kTile], share[kTile], inverse[kTile];  // of each point: its weight, z, weight / z and 1 / z
+
+    void set(const vfloat* sums) {
+        for (int v = 0; v < V; ++v) {
+            const vfloat own = 1.0f / sums[v];
+            store<float>(z + v * W, sums[v]);
+            store<float>(inverse + v * W, own);
+            store<float>(share + v * W, load<float>(w + v * W) * own);
+        }
+    }
+};
+
 constexpr int kChains = 4;  // sums that do not wait for each other: as many as an addition takes steps
+
+// Adds a tile's masses and squares; returns its excess cost. IN e, the unnormalised softmax.
+template <bool bent>
+static inline double add_tile(const float* excess, const float* e, const TileShares& t, int64_t n_clusters, double* masses,
+                              double* squares) {
+    vfloat share[V], inverse[V], cost_sum[kChains] = {};
+    for (int v = 0; v < V; ++v) {
+        share[v] = load<float>(t.share + v * W);
+        inverse[v] = load<float>(t.inverse + v * W);
+    }
+    for (int64_t k = 0; k < n_clusters; ++k) {
+        vfloat mass = splat<float>(0), square = splat<float>(0);
+        for (int v = 0; v < V; ++v) {
+            const vfloat value = load<float>(e + k * kTile + v * W), s = value * share[v];
+            mass += s;
+            cost_sum[v % kChains] += s * load<float>(excess + k * kTile + v * W);
+            if (bent) square += s * (value > kNothing ? value * inverse[v] : splat<float>(0));
+        }
+        add_to(masses + k * kSums, widened(mass));
+        if (bent) add_to(squares + k * kSums, widened(square));
+    }
+    return total(widened((cost_sum[0] + cost_sum[1]) + (cost_sum[2] + cost_sum[3])));
+}
+
+// --- Of many clusters a point is between a few: those are listed, and the others are not looked at again. ---------------
+
+constexpr float kNear = (float)(24 * kBits);  // temperatures beyond the best: exp(-24) of a point is nobody
+constexpr double kNobody = 1e-10;  // people: a cluster that has fewer is told of its nearest point, however far that is
+constexpr int kUsual = 4;          // points of a tile that are near one of many clusters: seldom more
+constexpr int kFew = 8;            // one in so many of a tile's pairs of point and cluster is listed: where more are near, all are counted
+constexpr int kAhead = kDense / 4; // clusters whose choices may be listed in advance: of hot points, few are listed in vain
+
+typedef uint32_t __attribute__((may_alias)) Place;  // cluster * kTile + point, in room that is a softmax's at other times
+
+// The choices of a tile's points that are near their best, in the order of the clusters.
+struct Listed {
+    Place* place;
+    float* value;     // unnormalised softmax
+    int64_t n;
+
+    Listed(float* scratch, int64_t n_clusters) : place((Place*)scratch), value(scratch + n_clusters * (kTile / 2)), n(0) {}
+    int point(int64_t j) const { return (int)(place[j] % kTile); }
+    int64_t cluster(int64_t j) const { return place[j] / kTile; }
+};
+
+// The point of a tile that is nearest to a cluster, as a bit.
+static uint64_t nearest(const float* costs, float scale, float price, const vfloat* low, int size) {
+    alignas(64) float less[kTile];
+    for (int v = 0; v < V; ++v) store<float>(less + v * W, low[v] - (load<float>(costs + v * W) * scale + price));
+    int at = 0;
+    for (int i = 1; i < size; ++i) at = less[i] > less[at] ? i : at;
+    return (uint64_t)1 << at;
+}
+
+// Lists them; false: they are many. OUT low: the minima of the exponent.
+static inline bool list_choices(const float* a, const float* next, int size, int64_t n_clusters, float scale,
+                                const float* scaled_price, const double* masses, Listed& list, vfloat* low) {
+    constexpr int S = V < 8 ? V : 8;  // minima that stay in registers
+    for (int first = 0; first < V; first += S) {
+        vfloat least[S];
+        for (int v = 0; v < S; ++v) least[v] = splat<float>(3e38f);
+        for (int64_t k = 0; k < n_clusters; ++k) {
+            const float* costs = a + k * kTile + first * W;
+            for (int v = 0; v < S; ++v) least[v] = smaller<vfloat>(least[v], load<float>(costs + v * W) * scale + scaled_price[k]);
+        }
+        for (int v = 0; v < S; ++v) low[first + v] = least[v];
+    }
+    const uint64_t points = present(size), last = (uint64_t)1 << (kTile - 1);
+    int64_t n = 0;
+    for (int64_t k = 0; k < n_clusters; ++k) {
+        for (int at = 0; at < kTile; at += kLine / 4) __builtin_prefetch(next + k * kTile + at);
+        uint64_t near = 0;
+        for (int v = 0; v < V; ++v) {
+            const vfloat less = low[v] - (load<float>(a + k * kTile + v * W) * scale + scaled_price[k]);
+            near |= bits_of(less > -kNear) << v * W;
+        }
+        near &= points;
+        if (__builtin_expect(!near & !(masses[k * kSums] > kNobody), 0))
+            near = nearest(a + k * kTile, scale, scaled_price[k], low, size);
+        if (n > (k + kAhead) * (kTile / kFew)) return false;
+        // As many as usual are written in any case, for a processor cannot guess how many there are.
+        const int count = __builtin_popcountll(near);
+        Place* place = list.place + n;
+        const uint32_t first = (uint32_t)(k * kTile);
+        for (int j = 0; j < kUsual; ++j, near &= near - 1) place[j] = first + (uint32_t)__builtin_ctzll(near | last);
+        for (int j = kUsual; j < count; ++j, near &= near - 1) place[j] = first + (uint32_t)__builtin_ctzll(near);
+        n += count;
+    }
+    list.n = n;
+    return true;
+}
+
+// Softmax of what is listed, and its sums by point; false: a point's best is not listed, for its costs are no numbers in bits.
+static inline bool softmax_list(const float* a, float scale, const float* scaled_price, int size, Listed& list, const vfloat* low, vfloat* z) {
+    alignas(64) float least[kTile], sum[kTile];
+    for (int v = 0; v < V; ++v) store<float>(least + v * W, low[v]);
+    for (int i = 0; i < kTile; ++i) sum[i] = i < size ? 0.0f : 1.0f;
+    for (int64_t j = 0; j < list.n; ++j)
+        list.value[j] = least[list.point(j)] - (a[list.place[j]] * scale + scaled_price[list.cluster(j)]);
+    for (int64_t j = 0; j < list.n; j += W) store<float>(list.value + j, power_of_two(load<float>(list.value + j)));
+    for (int64_t j = 0; j < list.n; ++j) sum[list.point(j)] += list.value[j];
+    bool are_placed = true;
+    for (int i = 0; i < kTile; ++i) are_placed &= sum[i] >= 1;
+    for (int v = 0; v < V; ++v) z[v] = load<float>(sum + v * W);
+    return are_placed;
+}
+
+// What add_tile adds, of what is listed.
+template <bool bent>
+static inline double add_list(const float* excess, const Listed& list, const TileShares& t, double* masses, double* squares) {
+    double cost[kChains] = {};
+    const auto add = [&](int64_t j, int turn) {
+        const int i = list.point(j);
+        const int64_t k = list.cluster(j);
+        const double s = (double)(list.value[j] * t.share[i]);
+        masses[k * kSums] += s;
+        cost[turn] += s * (double)excess[list.place[j]];
+        if (bent) squares[k * kSums] += s * (double)(list.value[j] * t.inverse[i]);
+    };
+    int64_t j = 0;
+    for (; j + kChains <= list.n; j += kChains)
+        for (int turn = 0; turn < kChains; ++turn) add(j + turn, turn);
+    for (; j < list.n; ++j) add(j, 0);
+    return (cost[0] + cost[1]) + (cost[2] + cost[3]);
+}
+
+// What add_pairs adds, of what is listed.
+static void add_list_pairs(const Listed& list, const TileShares& t, const float* factor, int64_t n_clusters, double* curvature) {
+    constexpr int kRoom = kTile * (kMostFollowed + 1);
+    float value[kRoom];  // of each point its own, one after the other, and a place that is written in any case
+    int32_t cluster[kRoom];
+    alignas(64) float floor[kTile];
+    pair_floors(t.z, factor, floor);
+    int n[kTile] = {}, begin[kTile], end[kTile];
+    for (int64_t j = 0; j < list.n; ++j) n[list.point(j)] += list.value[j] > floor[list.point(j)];
+    for (int i = 0, at = 0; i < kTile; at = end[i++] + 1) {
+        begin[i] = at;
+        end[i] = at + smaller(n[i], kMostFollowed);
+        n[i] = at;
+    }
+    for (int64_t j = 0; j < list.n; ++j) {
+        const int i = list.point(j);
+        value[n[i]] = list.value[j];
+        cluster[n[i]] = (int32_t)list.cluster(j);
+        n[i] += (list.value[j] > floor[i]) & (n[i] < end[i]);
+    }
+    for (int i = 0; i < kTile; ++i)
+        add_pairs_of(value + begin[i], cluster + begin[i], end[i] - begin[i],
+                     (double)t.w[i] / ((double)t.z[i] * (double)t.z[i]), n_clusters, curvature);
+}
 
 template <bool bent>
 static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
                          float* e, PairSums& held, double* masses, double* sums, double* squares, double* curvature) {
-    alignas(64) float w[kTile], factor[kTile];
-    alignas(64) float z_values[kTile];
-    vfloat low[V], z[V], share[V], inverse[V];
+    alignas(64) float factor[kTile];
+    TileShares t;
+    vfloat low[V], z[V];
     const int64_t K = a.n_clusters;
+    Listed list(e, K);
     for (int64_t b = begin; b < end; ++b) {
-        const float* excess = a.excess + b * K * kTile;
+        const float *excess = a.excess + b * K * kTile, *next = next_costs(excess, K, b, end);
         const int size = a.tiles.size[b];
-        softmax_tile(excess, next_costs(excess, K, b, end), K, scale, scaled_price, e, low, z);
-        tile_weights(a.weights, a.tiles.start[b], size, w);
-        vfloat cost_sum[kChains] = {}, low_sum = splat<float>(0);
-        for (int v = 0; v < V; ++v) {
-            inverse[v] = 1.0f / z[v];
-            share[v] = load<float>(w + v * W) * inverse[v];
-            low_sum += load<float>(w + v * W) * low[v];
-            store<float>(z_values + v * W, z[v]);
+        bool is_listed = false;
+        if (K > kDense) {
+            is_listed = list_choices(excess, next, size, K, scale, scaled_price, masses, list, low) &&
+                        softmax_list(excess, scale, scaled_price, size, list, low, z);
+            if (!is_listed) softmax_tile<true>(excess, next, K, scale, scaled_price, e, low, z);
+        } else {
+            softmax_tile(excess, next, K, scale, scaled_price, e, low, z);
         }
-        for (int64_t k = 0; k < K; ++k) {
-            vfloat mass = splat<float>(0), square = splat<float>(0);
-            for (int v = 0; v < V; ++v) {
-                const vfloat value = load<float>(e + k * kTile + v * W), s = value * share[v];
-                mass += s;
-                cost_sum[v % kChains] += s * load<float>(excess + k * kTile + v * W);
-                if (bent) square += s * (value > kNothing ? value * inverse[v] : splat<float>(0));
-            }
-            add_to(masses + k * kSums, widened(mass));
-            if (bent) add_to(squares + k * kSums, widened(square));
-        }
-        sums[0] += total(widened((cost_sum[0] + cost_sum[1]) + (cost_sum[2] + cost_sum[3])));
-        sums[1] += log_total(z_values, w, size, a.weights != nullptr, K) - kLogTwo * total(widened(low_sum));
+        tile_weights(a.weights, a.tiles.start[b], size, t.w);
+        t.set(z);
+        vfloat low_sum = splat<float>(0);
+        for (int v = 0; v < V; ++v) low_sum += load<float>(t.w + v * W) * low[v];
+        sums[0] += is_listed ? add_list<bent>(excess, list, t, masses, squares) : add_tile<bent>(excess, e, t, K, masses, squares);
+        sums[1] += log_total(t.z, t.w, size, a.weights != nullptr, K) - kLogTwo * total(widened(low_sum));
         if (!bent) continue;
         const uint64_t counted = counted_runs(every.step, every.before + a.tiles.start[b] - a.tiles.start[begin], size);
         if (!counted) continue;
-        sums[2] += counted_weight(w, a.weights != nullptr, counted);
-        pair_factors(z_values, w, a.weights != nullptr, counted, factor);
+        sums[2] += counted_weight(t.w, a.weights != nullptr, counted);
+        pair_factors(t.z, t.w, a.weights != nullptr, counted, factor);
         if (K <= kDense) hold_tile(held, e, factor, K);
-        else add_pairs(e, z_values, w, factor, K, curvature);
+        else if (is_listed) add_list_pairs(list, t, factor, K, curvature);
+        else add_pairs(e, t.z, t.w, factor, K, curvature);
     }
 }
 
