@@ -131,17 +131,16 @@ def measured(step: FloatArray, scale: float, slope: FloatArray) -> Measured:
 
 
 def _damped(system: FloatArray, slope: FloatArray, lengths: FloatArray, scale: float) -> FloatArray:
-    """Solve (system + damping) · step = slope, in units of the diagonal; zeros where that cannot be done.
+    """Solve (system + damping) · step = slope; zeros where that cannot be done. Overwrites the system.
 
-    With |slope| / length as damping, an unknown alone goes no farther than that length. Overwrites the system.
+    With |slope| / length as damping, an unknown alone goes no farther than that length. A factorisation needs no units:
+    it is the same in those of the diagonal, but for rounding.
     """
     own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
     own += (abs(slope) * scale / lengths).ravel()
-    diagonal = np.sqrt(np.maximum(own, np.finfo(float).tiny ** 0.5))
-    system /= diagonal[:, None] * diagonal
-    own += _RIDGE
-    _, step, failed = lapack.dposv(system, slope.ravel() / diagonal)
-    step = (step / diagonal).reshape(slope.shape)
+    own += _RIDGE * np.maximum(own, np.finfo(float).tiny ** 0.5)
+    _, step, failed = lapack.dposv(system.T, slope.ravel(), overwrite_a=True)  # columns are LAPACK's rows
+    step = step.reshape(slope.shape)
     return np.zeros_like(slope) if failed or not np.isfinite(step).all() else step
 
 

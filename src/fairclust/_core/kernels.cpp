@@ -489,10 +489,18 @@ static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
         }
 }
 
-// Weighted sum of log z over a tile. z is in [1, K], so the product of several z needs one logarithm; weights need one each.
+static inline bool are_alike(const float* w, int size) {
+    bool are = true;
+    for (int i = 1; i < size; ++i) are &= w[i] == w[0];
+    return are;
+}
+
+// Weighted sum of log z over a tile. z is in [1, K], so the product of several z needs one logarithm; weights need one each,
+// unless they are alike, as those of a sample's cell are.
 static inline double log_total(const float* z, const float* w, int size, bool weighted, int64_t n_clusters) {
     double sum = 0;
     if (weighted) {
+        if (are_alike(w, size)) return (double)w[0] * log_total(z, w, size, false, n_clusters);
         for (int i = 0; i < size; ++i) sum += (double)w[i] * log((double)z[i]);
         return sum;
     }

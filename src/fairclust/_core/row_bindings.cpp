@@ -177,7 +177,10 @@ struct SweepTables {
             parts.add_totals_to(curvature.data() + j * K * K, K + 1, c, squares_at(), K, kSums);  // the diagonal
         }
         for (int64_t u = 0; u < n_units(); ++u)
-            pairs.add_to(curvature.data() + plan.cell(first_of(u)) * K * K, u, 0, K * K);
+            for (size_t k = 0; k + 1 < K; ++k) {  // above the diagonal
+                const size_t first = k * K + k + 1;
+                pairs.add_to(curvature.data() + plan.cell(first_of(u)) * K * K + first, u, first, K - k - 1);
+            }
         return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
     }
 };

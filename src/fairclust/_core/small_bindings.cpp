@@ -8,6 +8,26 @@
 
 namespace fairclust {
 
+// Copies what is above the diagonal to below it, a block at a time: a column of a large table is a line of memory per value.
+static void mirror(double* table, int64_t n) {
+    constexpr int64_t kBlock = 16;
+    for (int64_t first = 0; first < n; first += kBlock)
+        for (int64_t from = 0; from <= first; from += kBlock)
+            for (int64_t l = first; l < std::min(first + kBlock, n); ++l)
+                for (int64_t k = from; k < std::min(from + kBlock, l); ++k) table[l * n + k] = table[k * n + l];
+}
+
+// Adds what is above the diagonal, of a row to its own sum and to those of its columns.
+static void add_symmetric(const double* row, int64_t k, int64_t n, double* sums) {
+    for (int64_t l = k + 1; l < n; ++l) sums[l] += row[l];
+    double own[4] = {sums[k], 0, 0, 0};  // sums that do not wait for each other
+    int64_t l = k + 1;
+    for (; l + 4 <= n; l += 4)
+        for (int lane = 0; lane < 4; ++lane) own[lane] += row[l + lane];
+    for (; l < n; ++l) own[0] += row[l];
+    sums[k] = (own[0] + own[1]) + (own[2] + own[3]);
+}
+
 // Σ s_k s_l over the sampled points (above the diagonal) and Σ s_k² over all (on it) → −∂masses/∂scaled_price of all points.
 static Table laplacian(In<double, 3> pairs, In<double, 2> masses, In<double, 1> sampled, double faint) {
     const int64_t C = masses.shape(0), K = masses.shape(1);
@@ -15,7 +35,7 @@ static Table laplacian(In<double, 3> pairs, In<double, 2> masses, In<double, 1> 
     require_shape("sampled", sampled, {C});
     require_aligned("masses", masses);
     auto table = new_table({size_t(C), size_t(K), size_t(K)});
-    std::vector<double> crumb(K);
+    std::vector<double> crumb(K), known(K), answers(K);
     for (int64_t c = 0; c < C; ++c) {
         const double* p = pairs.data() + c * K * K;
         const double* m = masses.data() + c * K;
@@ -23,23 +43,25 @@ static Table laplacian(In<double, 3> pairs, In<double, 2> masses, In<double, 1> 
         double weight = 0;
         for (int64_t k = 0; k < K; ++k) weight += m[k];
         const double grow = sampled.data()[c] > 0 ? weight / sampled.data()[c] : 0.0;
-        for (int64_t k = 0; k < K; ++k)
-            for (int64_t l = k + 1; l < K; ++l) out[k * K + l] = out[l * K + k] = grow * p[k * K + l];
+        std::fill(known.begin(), known.end(), 0.0);
+        std::fill(answers.begin(), answers.end(), 0.0);
+        for (int64_t k = 0; k < K; ++k) {
+            for (int64_t l = k + 1; l < K; ++l) out[k * K + l] = grow * p[k * K + l];
+            add_symmetric(out + k * K, k, K, known.data());
+        }
         // Points that give next to nothing to a cluster are left out of the pairs: the others hold the points behind.
         for (int64_t k = 0; k < K; ++k) {
-            double known = 0;
-            for (int64_t l = 0; l < K; ++l) known += out[k * K + l];
             const double undecided = std::max(m[k] - p[k * K + k], 0.0);
-            const double missing = m[k] < faint * weight ? std::max(undecided - known, 0.0) : 0.0;
+            const double missing = m[k] < faint * weight ? std::max(undecided - known[k], 0.0) : 0.0;
             crumb[k] = missing / std::max(weight - m[k], DBL_MIN);
         }
-        for (int64_t k = 0; k < K; ++k)
-            for (int64_t l = k + 1; l < K; ++l) {
-                const double pair = out[k * K + l] + crumb[k] * m[l] + crumb[l] * m[k];
-                out[k * K + l] = out[l * K + k] = -pair;
-                out[k * K + k] += pair;
-                out[l * K + l] += pair;
-            }
+        for (int64_t k = 0; k < K; ++k) {
+            double* row = out + k * K;
+            for (int64_t l = k + 1; l < K; ++l) row[l] = -(row[l] + crumb[k] * m[l] + crumb[l] * m[k]);
+            add_symmetric(row, k, K, answers.data());
+            row[k] = 0.0 - answers[k];
+        }
+        mirror(out, K);
     }
     return table;
 }
