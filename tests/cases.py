@@ -174,10 +174,10 @@ QUESTIONS = [
     pytest.param(question(n_samples=1000, n_clusters=17, n_groups=9), id="many groups"),
     pytest.param(question(scale=300.0), id="cold"),
     pytest.param(question(scale=1e-3), id="hot"),
-    pytest.param(question(n_samples=500, n_clusters=70, n_groups=2, scale=40.0), id="many clusters"),
-    pytest.param(question(n_samples=500, n_clusters=70, n_groups=2, scale=40.0, weighted=True), id="many, weights"),
-    pytest.param(question(n_samples=500, n_clusters=70, scale=3000.0), id="many, cold"),
-    pytest.param(question(n_samples=500, n_clusters=70, scale=12.0), id="many, hot"),
+    pytest.param(question(n_samples=500, n_clusters=120, n_groups=2, scale=40.0), id="many clusters"),
+    pytest.param(question(n_samples=500, n_clusters=120, n_groups=2, scale=40.0, weighted=True), id="many, weights"),
+    pytest.param(question(n_samples=500, n_clusters=120, scale=3000.0), id="many, cold"),
+    pytest.param(question(n_samples=500, n_clusters=120, scale=25.0), id="many, hot"),
 ]
 
 # --- fairness terms ---------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def test_assign_equals_oracle(each_kernel, q):
     assert hard.gap == pytest.approx(count.gap, rel=1e-5)
 
 
-@pytest.mark.parametrize("n_clusters", [5, 50])
+@pytest.mark.parametrize("n_clusters", [5, 120])
 def test_nobody_goes_where_prices_are_beyond_all_others(each_kernel, n_clusters):
     q = question(n_clusters=n_clusters, scale=30.0)
     q.scaled_price[1] = 1e30
@@ -114,13 +114,13 @@ def test_nobody_goes_where_prices_are_beyond_all_others(each_kernel, n_clusters)
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30, 1e37])
 def test_points_between_many_clusters_go_somewhere_at_any_temperature(each_kernel, scale):
-    q = question(n_samples=150, n_clusters=50, scale=scale)
+    q = question(n_samples=150, n_clusters=120, scale=scale)
     answer = sweep_of(q)(State(q.scale, 0.0 * q.scaled_price), curvature=True)
     np.testing.assert_allclose(answer.masses.sum(axis=0), np.bincount(q.codes), rtol=1e-5)
     assert np.isfinite(answer.curvature).all()
 
 
-@pytest.mark.parametrize("n_clusters", [5, 50])
+@pytest.mark.parametrize("n_clusters", [5, 120])
 def test_a_cluster_that_is_far_from_everybody_has_crumbs_that_tell_how_far(each_kernel, n_clusters):
     q = question(n_clusters=n_clusters)
     sweep, crumbs = sweep_of(q), []
@@ -136,13 +136,13 @@ def test_a_cluster_that_is_far_from_everybody_has_crumbs_that_tell_how_far(each_
 @pytest.mark.parametrize("temperature", [100.0, 1.0, 0.01])
 def test_costs_of_many_clusters_that_are_not_kept_give_the_same_bits(each_kernel, weighted, temperature):
     rng = np.random.default_rng(5)
-    X, centers = rng.normal(size=(500, 4)).astype(np.float32), rng.normal(size=(60, 4)).astype(np.float32)
+    X, centers = rng.normal(size=(500, 4)).astype(np.float32), rng.normal(size=(120, 4)).astype(np.float32)
     layout = build_layout(rng.integers(3, size=500).astype(np.int32), 3)
     weights = rng.uniform(0.0, 2.0, 500) if weighted else None
-    sweep = InMemorySweep(layout, 60, weights)
+    sweep = InMemorySweep(layout, 120, weights)
     plan = each_kernel.Plan(*(getattr(layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
     each_kernel.distances(plan, 0, X, centers, None, weights, sweep.excess, 1)
-    how = (weights, 1.0 / temperature, rng.normal(size=(3, 60)), np.array([1, 2, 70]), np.array([0, 3, 5]), 2)
+    how = (weights, 1.0 / temperature, rng.normal(size=(3, 120)), np.array([1, 2, 70]), np.array([0, 3, 5]), 2)
     _, answer = each_kernel.sweep_rows(plan, 0, X, centers, *how)
     for mine, kept in zip(answer, each_kernel.sweep(plan, sweep.excess, *how), strict=True):
         np.testing.assert_array_equal(mine, kept)
@@ -257,7 +257,7 @@ def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_k
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_clusters", [4, 40])
+@pytest.mark.parametrize("n_clusters", [4, 120])
 def test_answers_do_not_depend_on_threads(weighted, n_clusters):
     q = question(n_samples=30_000, n_clusters=n_clusters, n_groups=3, weighted=weighted, scale=0.4 * n_clusters)
     state, answers = State(q.scale, q.scaled_price), []

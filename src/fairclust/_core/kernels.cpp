@@ -565,11 +565,12 @@ static inline double add_tile(const float* excess, const float* e, const TileSha
 
 // --- Of many clusters a point is between a few: those are listed, and the others are not looked at again. ---------------
 
+constexpr int kMany = 96;  // clusters, up to which it takes as long to list the near ones as to count all
 constexpr float kNear = (float)(24 * kBits);  // temperatures beyond the best: exp(-24) of a point is nobody
 constexpr double kNobody = 1e-10;  // people: a cluster that has fewer is told of its nearest point, however far that is
 constexpr int kUsual = 4;          // points of a tile that are near one of many clusters: seldom more
 constexpr int kFew = 8;            // one in so many of a tile's pairs of point and cluster is listed: where more are near, all are counted
-constexpr int kAhead = kDense / 4; // clusters whose choices may be listed in advance: of hot points, few are listed in vain
+constexpr int kAhead = 8;          // clusters whose choices may be listed in advance: of hot points, few are listed in vain
 
 typedef uint32_t __attribute__((may_alias)) Place;  // cluster * kTile + point, in room that is a softmax's at other times
 
@@ -702,7 +703,7 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
         const float *excess = a.excess + b * K * kTile, *next = next_costs(excess, K, b, end);
         const int size = a.tiles.size[b];
         bool is_listed = false;
-        if (K > kDense) {
+        if (K > kMany) {
             is_listed = list_choices(excess, next, size, K, scale, scaled_price, masses, list, low) &&
                         softmax_list(excess, scale, scaled_price, size, list, low, z);
             if (!is_listed) softmax_tile<true>(excess, next, K, scale, scaled_price, e, low, z);
