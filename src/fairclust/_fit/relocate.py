@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._typing import FloatArray
-from .asks import Ask
+from .asks import Ask, WeightAsk
 from .loop import fit_once
 from .records import FitResult, Start
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _SAMPLE = 1 << 13  # points that tell whether a change helps
 _FEWEST = 16  # of them in a cluster, on average: fewer tell nothing of all points
+_FEWEST_IF_FAIR = 128  # the same where fairness decides: fewer can be made fair in ways that all points cannot
+_DECIDES = 4.0  # natural weights from which on fairness decides more than distance
 _MOST_MOVED = 3  # starts whose clusters are moved: the moves lead most starts to the same place
 _MOST_TRIES = 30  # changes in all, whether they help or not
 _PATIENCE = 5  # changes in a row that do not help
@@ -44,16 +46,26 @@ class Moved:
     n_sweeps: float
 
 
-def can_move(problem: Problem, ask: Ask) -> bool:
+def can_move(problem: Problem, few: Callable[[], Problem], ask: Ask, parameters: FloatArray) -> bool:
     """Whether whole clusters are moved: not by the paper's algorithm, which is left as it is, and not of two.
 
     Nor of so many that a sample would have few points of each.
     """
-    n_samples, n_clusters = problem.sweep.n_samples, problem.sweep.n_clusters
-    step = few_step(n_samples)
     is_as_published = ask.is_plain or ask.rests_on_energy or not problem.settings.assignments.are_hard
-    are_told = step == 1 or n_samples // step >= _FEWEST * n_clusters
-    return n_clusters > 2 and are_told and problem.objective.can_relocate and not is_as_published
+    is_movable = problem.sweep.n_clusters > 2 and problem.objective.can_relocate and not is_as_published
+    return is_movable and _can_tell(problem, few, ask, parameters)
+
+
+def _can_tell(problem: Problem, few: Callable[[], Problem], ask: Ask, parameters: FloatArray) -> bool:
+    """Whether a sample has enough points of each cluster to tell what a change does to all points."""
+    step = few_step(problem.sweep.n_samples)
+    of_each = problem.sweep.n_samples // step / problem.sweep.n_clusters
+    if step == 1 or of_each >= _FEWEST_IF_FAIR:
+        return True
+    decides = isinstance(ask, WeightAsk) and bool(
+        ask.fairness_weights.max() * few().sample_fraction > _DECIDES * few().natural_weight(parameters)
+    )
+    return of_each >= _FEWEST and not decides
 
 
 def few_step(n_samples: int) -> int:

@@ -70,7 +70,7 @@ def best_of(
             fits.sort(key=partial(aim.rank, sample))
             starts = _distinct(sample, fits, -(-n_starts // promoted))
     asked = aim.ask(problem)
-    if with_moves and asked is not None and can_move(problem, asked):
+    if with_moves and asked is not None and can_move(problem, few, asked, starts[0]):
         moved = best_moved(problem, few(), aim.ask, starts)
         few.cache_clear()  # it has told what it can, and all points need the room
         fits, spent = [aim.fit(problem, moved.start)], spent + moved.n_sweeps
