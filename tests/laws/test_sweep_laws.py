@@ -21,6 +21,7 @@ from fairclust._sweep.layout import build_layout
 from fairclust._sweep.memory import InMemorySweep
 from fairclust._sweep.question import State
 
+DENSE = 32  # clusters up to which all pairs of a point are counted
 CLOSE = {"rtol": 2e-5, "atol": 1e-5}  # single-precision costs and exponentials
 
 
@@ -191,8 +192,9 @@ def test_blocks_add_up_to_whole(each_kernel, q):
         weights = None if q.weights is None else q.weights[rows]
         parts.append(in_memory_sweep(q.costs[rows], q.codes[rows], q.n_groups, weights)(state, curvature=True))
     np.testing.assert_allclose(parts[0].masses + parts[1].masses, whole.masses, **CLOSE)
-    # Of points that are left out, each part guesses for itself.
-    np.testing.assert_allclose(parts[0].curvature + parts[1].curvature, whole.curvature, rtol=1e-4, atol=1e-3)
+    # Of many clusters, choices that are left out are guessed by each part for itself.
+    off = 1e-3 if q.costs.shape[1] > DENSE else 1e-4
+    np.testing.assert_allclose(parts[0].curvature + parts[1].curvature, whole.curvature, rtol=1e-4, atol=off)
     assert parts[0].cost + parts[1].cost == pytest.approx(whole.cost, rel=1e-6)
     assert parts[0].log_partition + parts[1].log_partition == pytest.approx(whole.log_partition, rel=1e-6, abs=1e-6)
 
