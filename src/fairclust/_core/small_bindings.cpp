@@ -10,7 +10,7 @@ namespace fairclust {
 
 // Copies what is above the diagonal to below it, a block at a time: a column of a large table is a line of memory per value.
 static void mirror(double* table, int64_t n) {
-    constexpr int64_t kBlock = 16;
+    constexpr int64_t kBlock = 16;  // rows and columns at a time: both blocks stay in a first cache
     for (int64_t first = 0; first < n; first += kBlock)
         for (int64_t from = 0; from <= first; from += kBlock)
             for (int64_t l = first; l < std::min(first + kBlock, n); ++l)

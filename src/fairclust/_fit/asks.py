@@ -91,6 +91,10 @@ class Ask(ABC):
         """What is known from a sample, for all points."""
         return warm
 
+    def weighs_more_than(self, fairness_weight: float) -> bool:
+        """Whether fairness has a larger weight than that in some cluster; what is no weight has none."""
+        return False
+
     def prove(self, sweep: DataSweep, warm: Any) -> float:
         """What no labels that do as asked cost less than, at these point costs; NaN: unknown."""
         return np.nan
@@ -158,6 +162,10 @@ class WeightAsk(Ask):
     def penalty(self, masses: FloatArray, warm: Any = None) -> float:
         """Σ_k weight_k · fairness_k."""
         return float(self.fairness_weights @ self.fairness.value(masses))
+
+    def weighs_more_than(self, fairness_weight: float) -> bool:
+        """Whether some cluster's weight does."""
+        return bool(self.fairness_weights.max() > fairness_weight)
 
     def copied(self, warm: State | None, source: int, destination: int) -> State | None:
         """The prices of the one are those of the other."""

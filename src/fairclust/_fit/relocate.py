@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._typing import FloatArray
-from .asks import Ask, WeightAsk
+from .asks import Ask
 from .loop import fit_once
 from .records import FitResult, Start
 
@@ -62,10 +62,8 @@ def _can_tell(problem: Problem, few: Callable[[], Problem], ask: Ask, parameters
     of_each = problem.sweep.n_samples // step / problem.sweep.n_clusters
     if step == 1 or of_each >= _FEWEST_IF_FAIR:
         return True
-    decides = isinstance(ask, WeightAsk) and bool(
-        ask.fairness_weights.max() * few().sample_fraction > _DECIDES * few().natural_weight(parameters)
-    )
-    return of_each >= _FEWEST and not decides
+    natural_weight = few().natural_weight(parameters) / few().sample_fraction
+    return of_each >= _FEWEST and not ask.weighs_more_than(_DECIDES * natural_weight)
 
 
 def few_step(n_samples: int) -> int:
