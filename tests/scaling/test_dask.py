@@ -65,7 +65,12 @@ def assert_same(found, expected):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+    # A worker that was killed is looked for once more after a while, and closed for good if it is not there: then, it
+    # may be away because the next test killed it again.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+    ):
         yield cluster
 
 
