@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import signal
 import sys
 import time
@@ -15,6 +16,7 @@ import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from . import report
 from .context import Context
@@ -81,19 +83,30 @@ def _line(claim: Claim) -> str:
 
 
 def _write_summary(folder: Path, run: dict[str, object]) -> None:
-    """All claims of the results that lie in the folder, also those of earlier runs."""
+    """All claims of the results that lie in the folder; of suites whose records are elsewhere, as they stand."""
     parts = ["# Results", "Written by `python -m benchmarks.run`; one page per suite. Latest run: "]
     parts[1] += report.describe_in_words(run)
+    standing = _sections(folder / "README.md")
     for name in SUITES:
         path = folder / f"{name}.json"
-        if not path.is_file():
-            continue
-        record = json.loads(path.read_text())
-        claims = [Claim(one["what"], one["measured"], one["limit"]) for one in record["claims"]]
-        parts.append(f"## [{name}]({name}.md)\n\nRun of {record['date']}, {record['seconds']:.0f} s.")
-        if claims:
-            parts.append(report.claims_table(claims))
+        if path.is_file():
+            parts.append(_section(name, json.loads(path.read_text())))
+        elif name in standing:
+            parts.append(standing[name])
     (folder / "README.md").write_text("\n\n".join(parts) + "\n")
+
+
+def _section(name: str, record: dict[str, Any]) -> str:
+    claims = [Claim(one["what"], one["measured"], one["limit"]) for one in record["claims"]]
+    told = f"## [{name}]({name}.md)\n\nRun of {record['date']}, {record['seconds']:.0f} s."
+    return f"{told}\n\n{report.claims_table(claims)}" if claims else told
+
+
+def _sections(path: Path) -> dict[str, str]:
+    """Sections of a summary, by suite."""
+    text = path.read_text() if path.is_file() else ""
+    sections = re.split(r"^(?=## \[)", text, flags=re.MULTILINE)[1:]
+    return {one[len("## [") : one.index("]")]: one.strip() for one in sections}
 
 
 if __name__ == "__main__":

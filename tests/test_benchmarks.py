@@ -14,7 +14,7 @@ from benchmarks.methods import METHODS, Method, Outcome, Task
 from benchmarks.ncut import cheapest_below, write_section
 from benchmarks.records import Claim, SuiteResult, Unavailable
 from benchmarks.reference import AUTHORS, PAPER, RIVALS
-from benchmarks.run import main
+from benchmarks.run import _write_summary, main
 from benchmarks.score import score
 from benchmarks.suites import SUITES
 
@@ -209,3 +209,14 @@ def test_cheapest_fit_no_less_fair_is_found():
     rows = [{"Ncut": cut, "Σ KL": error, "balance": 0.5, "λ": "1", "seed": seed} for cut, error, seed in fits]
     found = cheapest_below(rows, (1.0, 0.1, 0.001))
     assert [row["seed"] for row in found] == [1, 3]
+
+
+def test_summary_keeps_what_stands_of_suites_that_were_not_run(tmp_path):
+    standing = ("# Results", "Of then.", "## [speed](speed.md)", "Run of then, 2 s.", "## [sweep](sweep.md)", "Gone.")
+    (tmp_path / "README.md").write_text("\n\n".join(standing))
+    claim = {"what": "a ratio", "measured": 1.25, "limit": 1.5}
+    (tmp_path / "sweep.json").write_text(json.dumps({"date": "now", "seconds": 4.0, "claims": [claim]}))
+    _write_summary(tmp_path, report.describe_run(quick=True))
+    text = (tmp_path / "README.md").read_text()
+    assert "## [speed](speed.md)\n\nRun of then, 2 s.\n\n## [sweep](sweep.md)\n\nRun of now, 4 s." in text
+    assert "| a ratio | 1.25 | 1.5 | yes |" in text
