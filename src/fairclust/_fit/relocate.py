@@ -59,11 +59,11 @@ def can_move(problem: Problem, few: Callable[[], Problem], ask: Ask, parameters:
 def _can_tell(problem: Problem, few: Callable[[], Problem], ask: Ask, parameters: FloatArray) -> bool:
     """Whether a sample has enough points of each cluster to tell what a change does to all points."""
     step = few_step(problem.sweep.n_samples)
-    of_each = problem.sweep.n_samples // step / problem.sweep.n_clusters
-    if step == 1 or of_each >= _FEWEST_IF_FAIR:
-        return True
+    of_each = problem.sweep.n_samples // step / problem.sweep.n_clusters if step > 1 else np.inf
+    if not _FEWEST <= of_each < _FEWEST_IF_FAIR:
+        return bool(of_each >= _FEWEST)
     natural_weight = few().natural_weight(parameters) / few().sample_fraction
-    return of_each >= _FEWEST and not ask.weighs_more_than(_DECIDES * natural_weight)
+    return not ask.weighs_more_than(_DECIDES * natural_weight)
 
 
 def few_step(n_samples: int) -> int:
