@@ -30,7 +30,8 @@ using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T, int N>
 using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T> using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // stored by row or by feature
-using Prices = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // (cells, clusters), a small table in any order
+using AnyOrder = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // a small table in any order
+using Prices = AnyOrder;  // (cells, clusters)
 using Table = nb::ndarray<nb::numpy, double>;
 using Labels = std::optional<In<int32_t, 1>>;
 using Weights = std::optional<In<double, 1>>;

@@ -111,9 +111,6 @@ static int64_t rows_of_target(const In<double, 2>& target, int64_t K, int64_t J,
     return rows;
 }
 
-// A small table in any order.
-using AnyOrder = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-
 // OUT row (J,).
 static void copy_row(const AnyOrder& table, int64_t k, std::vector<double>& row) {
     const double* first = table.data() + k * table.stride(0);
