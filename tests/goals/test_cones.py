@@ -209,6 +209,42 @@ def test_people_who_are_alike_are_split():
     assert fixed.hard.cost >= lower_bound(sweep, conditions, prices.theta) - 1e-6
 
 
+def test_two_people_move_together_where_every_single_move_leads_away():
+    # One and two of two groups are just beyond the goal; one person more or less is farther, two and three meet it.
+    codes = np.repeat([0, 1], [41, 62]).astype(np.int32)
+    at_home = np.repeat([1, 0, 1, 0], [40, 1, 60, 2])
+    far = np.arange(1.0, 104.0)  # what it costs to be elsewhere: people differ, and the first of each group is nearest
+    costs = np.where(at_home[:, None] == [0, 1], 0.0, far[:, None])
+    conditions = Conditions((Clause(ErrorCone(np.array([0.4, 0.6]), 0.009), 2),), np.eye(2))
+    sweep = in_memory_sweep(costs, codes, 2)
+    hard = sweep.assign(np.zeros((2, 2)))
+    assert conditions.beyond(hard.masses).any()
+    fixed = repair(sweep, conditions, sweep.last_labels(), hard, np.zeros((2, 2)))
+    np.testing.assert_array_equal(fixed.hard.masses, [[2, 3], [39, 59]])
+    np.testing.assert_array_equal(np.flatnonzero(fixed.labels != at_home), [0, 41])
+    assert fixed.hard.cost == pytest.approx(1 + 42)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_repairs_reach_every_goal_that_a_large_cluster_can_spare_people_for(seed):
+    rng = np.random.default_rng(seed)
+    target = rng.dirichlet([3.0] * int(rng.integers(2, 4)))
+    few = rng.integers(0, 5, size=len(target))
+    few[rng.integers(len(few))] += 1
+    many = np.round(1000 * target).astype(int) + 20
+    codes = np.repeat(np.arange(len(few)), few + many)
+    at_home = np.concatenate([np.repeat([0, 1], counts) for counts in zip(few, many, strict=True)])
+    costs = np.where(at_home[:, None] == [0, 1], 0.0, rng.random((len(codes), 1)))
+    conditions = Conditions((Clause(ErrorCone(target, 0.02), len(target)),), np.eye(len(target)))
+    sweep = in_memory_sweep(costs, codes.astype(np.int32), len(target))
+    hard = sweep.assign(np.zeros((2, len(target))))
+    fixed = repair(sweep, conditions, sweep.last_labels(), hard, np.zeros((2, len(target))))
+    assert not conditions.beyond(fixed.hard.masses).any()
+    counted = np.array([np.bincount(codes[fixed.labels == k], minlength=len(target)) for k in range(2)])
+    np.testing.assert_array_equal(fixed.hard.masses, counted)
+
+
 def test_the_smallest_error_of_few_people_is_found_by_trying_all():
     wanted = np.array([0.6, 0.3, 0.1])
     for size in (3, 4, 7, 10):

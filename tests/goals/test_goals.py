@@ -230,3 +230,14 @@ def test_a_cluster_that_prices_leave_empty_gets_people_who_meet_the_goal(kind):
     assert model.fairness_goal_met_
     assert model.cluster_sizes_.min() >= 1
     assert 0 <= model.assignment_gap_ <= 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("log-normal", 7), ("heavy tails", 0), ("heavy tails", 2), ("heavy tails", 5)]
+)
+def test_clusters_of_three_far_people_meet_a_goal_by_moves_of_two(kind, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.lognormal(0, 2, (5000, 5)) if kind == "log-normal" else rng.standard_t(1.5, (5000, 5))
+    groups = rng.random(5000) < 0.6
+    model = FairKMeans(8, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=groups)
+    assert model.fairness_goal_met_

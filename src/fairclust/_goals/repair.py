@@ -1,7 +1,9 @@
 """Whole people: the last few that prices leave on the wrong side of a goal are moved, the cheapest per person first.
 
 How many people the clusters are away from the goal is a convex function of their masses, so that single moves that
-bring it down lead to the goal, unless whole people cannot meet it.
+bring it down lead to the goal or near it. Whole people are no convex set, though: one woman and two men may miss a goal
+that two and three meet, and every single move is a step away from it. Where no single move helps, several are made
+together: the fewest that bring a cluster nearer, with the others that they come from or go to.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from .moves import MoveTable
 _SHORT_LIST = 12  # kinds of moves that points are looked up for at a time
 _CANDIDATES = 64  # points per kind of move: more are hardly ever moved
 _NOTHING = 1e-12  # of the people: less is rounding
+_MOST_LOOKED_AT = 2048  # compositions of a cluster, nearest first: two people of 22 groups, 28 of two
 _EMPTY = 100.0  # people that an empty cluster counts for: one alone is beyond a goal by fewer, log(1/1e-20) and less
 
 
@@ -54,9 +57,58 @@ class _Beyond(MoveTable):
         flat = change.ravel()
         n_kept = min(_SHORT_LIST, flat.size)
         first = np.argpartition(flat, n_kept - 1)[:n_kept]
-        first = first[flat[first] < -_NOTHING * max(float(self.masses.sum()), 1.0)]
+        first = first[flat[first] < -self.least()]
         first = first[np.argsort(flat[first], kind="stable")]
         return np.column_stack((-flat[first], *np.unravel_index(first, change.shape)))
+
+    def least(self) -> float:
+        """A change of the sum that is none."""
+        return _NOTHING * max(float(self.masses.sum()), 1.0)
+
+    def damage(self, cluster: int) -> FloatArray:
+        """What it does to every other cluster that a person of a cell leaves (0) or enters (1), (2, others, cells)."""
+        found = np.stack((self.leave, self.enter))
+        found[0][self.unit * (1 - ROUNDING) > self.masses] = np.inf
+        found[:, cluster] = np.inf
+        return found
+
+    def kinds_of_step(self, cluster: int, cell: int, sign: int) -> FloatArray:
+        """Kinds of moves that bring (+1) or take (-1) a person of a cell, with those others that mind least."""
+        damage = self.damage(cluster)[int(sign < 0), :, cell]
+        others = np.flatnonzero(damage <= damage.min() + self.least())[:_SHORT_LIST]
+        others = others[np.isfinite(damage[others])]
+        own, one = np.full(len(others), cluster), np.ones(len(others))
+        return np.column_stack((one, cell * one, *((others, own) if sign > 0 else (own, others))))
+
+    def steps_together(self, cluster: int) -> list[tuple[int, int]]:
+        """The fewest people (cell, +1: enters, -1: leaves) that bring a cluster and the others nearer; none: no such.
+
+        All compositions are looked at that so many steps lead to, then those that one more leads to. A step costs what
+        it does to the cluster that minds least.
+        """
+        n_cells = self.masses.shape[1]
+        mind = self.damage(cluster).min(axis=1)  # of the one that it takes a person from, or gives one to
+        moves = [(cell, sign) for sign in (1, -1) for cell in range(n_cells) if np.isfinite(mind[int(sign < 0), cell])]
+        seen: dict[tuple[int, ...], list[tuple[int, int]]] = {(0,) * n_cells: []}
+        edge = list(seen)
+        while edge and len(seen) + len(edge) * len(moves) <= _MOST_LOOKED_AT:
+            reached = {}
+            for place in edge:
+                for cell, sign in moves:
+                    if place[cell] * sign < 0:
+                        continue  # there and back
+                    there = (*place[:cell], place[cell] + sign, *place[cell + 1 :])
+                    if there not in seen and there not in reached:
+                        reached[there] = [*seen[place], (cell, sign)]
+            rows = self.masses[cluster] + self.unit * np.array(list(reached), dtype=float).reshape(-1, n_cells)
+            others = [sum(float(mind[int(sign < 0), cell]) for cell, sign in steps) for steps in reached.values()]
+            after = self.costs(rows, np.full(len(rows), cluster)) + others
+            after[(rows < -ROUNDING * self.unit).any(axis=1)] = np.inf
+            if len(after) and after.min() < self.value[cluster] - self.least():
+                return list(reached.values())[int(after.argmin())]
+            edge = [place for place, cost in zip(reached, after.tolist(), strict=True) if np.isfinite(cost)]
+            seen |= reached
+        return []
 
 
 def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, price: FloatArray) -> Repaired:
@@ -85,23 +137,55 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
     for _ in range(most):
         if not table.value.any():
             break
-        move_kinds = table.move_kinds()
-        best = pool.best(move_kinds)
+        best = pool.best(table.move_kinds())
         if best is None:
-            break
-        cell, source, destination = best.kind
-        pair = np.array([source, destination])
-        tried = table.masses[pair].copy()
-        tried[0, cell] -= best.mass
-        tried[1, cell] += best.mass
-        if table.costs(tried, pair).sum() >= table.value[pair].sum():  # heavier than people are on average
-            pool.take(best, source)
+            together = _together(table, pool)
+            if together is None:
+                break
+            cost += together
             continue
-        table.masses[pair] = tried
-        table.refresh(pair)
-        pool.take(best, destination)
+        if not _has_moved(table, best):  # heavier than people are on average
+            pool.take(best, best.kind[1])
+            continue
+        pool.take(best, best.kind[2])
         cost += best.mass * best.extra
     return Repaired(sweep.move_points(labels, pool.moves), HardAnswer(table.masses, cost, hard.gap))
+
+
+def _has_moved(table: _Beyond, one: _Candidate) -> bool:
+    """Move a person in the tables, unless that helps nobody."""
+    cell, source, destination = one.kind
+    pair = np.array([source, destination])
+    tried = table.masses[pair].copy()
+    tried[0, cell] -= one.mass
+    tried[1, cell] += one.mass
+    if table.costs(tried, pair).sum() >= table.value[pair].sum():
+        return False
+    table.masses[pair] = tried
+    table.refresh(pair)
+    return True
+
+
+def _together(table: _Beyond, pool: _Pool) -> float | None:
+    """Move several people together, to or from a cluster that no single move helps; what that costs. None: none do."""
+    masses, moves, value = table.masses.copy(), dict(pool.moves), table.value.sum()
+    for cluster in np.argsort(-table.value, kind="stable")[: np.count_nonzero(table.value)].tolist():
+        cost = 0.0
+        for cell, sign in table.steps_together(cluster):
+            one = pool.best(table.kinds_of_step(cluster, cell, sign))
+            if one is None:
+                break
+            pair = np.array(one.kind[1:])
+            table.masses[pair, cell] += (-one.mass, one.mass)
+            table.refresh(pair)
+            pool.take(one, one.kind[2])
+            cost += one.mass * one.extra
+        if table.value.sum() < value - table.least():
+            return cost
+        table.masses[:] = masses
+        table.refresh(np.arange(len(masses)))
+        pool.put_back(moves)
+    return None
 
 
 @dataclass(frozen=True)
@@ -142,6 +226,11 @@ class _Pool:
     def take(self, one: _Candidate, destination: int) -> None:
         """Note that a point moved (or that it stays, and is not to be asked again)."""
         self.moves[one.position] = destination
+
+    def put_back(self, moves: dict[int, int]) -> None:
+        """Go back to the moves that were noted earlier."""
+        self.moves = dict(moves)
+        self._next = dict.fromkeys(self._next, 0)
 
     def _first(self, kind: tuple[int, int, int]) -> _Candidate | None:
         line, at = self._known[kind], self._next[kind]
