@@ -81,7 +81,7 @@ def _passes(dataset: Dataset, n_samples: int, n_threads: int) -> Passes:
     price = np.random.default_rng(0).normal(scale=0.05, size=(dataset.n_clusters, groups.n_groups))
     state = State(20.0, 20.0 * price)
     return {
-        "distances": lambda: objective.fill(sweep, centers),
+        "distances": lambda: objective.fill(sweep, centers.copy()),  # of the same array the sweep has them already
         "sweep": lambda: sweep(state),
         "sweep with curvature": lambda: sweep(state, curvature=True),
         "assign": lambda: sweep.assign(price),
