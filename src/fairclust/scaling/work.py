@@ -791,21 +791,12 @@ def moves_of(block: Block, table: BlockCells, job: MovesJob) -> CheapMoves:
     """The rows of the block whose moves cost least."""
     nobody = np.empty(0, dtype=np.int64)
     answer = CheapMoves(job.count, nobody, nobody, np.empty(0), np.empty(0))
+    move_kinds = np.ascontiguousarray(job.move_kinds, dtype=np.int64)
     for rows in _panels(block, table, job.labels.costs):
         labels, _ = rows.assign(job.labels)
-        excess, cells = rows.excess(), rows.layout.cells
-        members: dict[tuple[int, int], tuple[IntArray, ...]] = {}  # of a cell and a cluster, and where they are
-        found: list[tuple[IntArray, IntArray, FloatArray]] = [(nobody, nobody, np.empty(0))]
-        for i, (cell, source, destination) in enumerate(job.move_kinds.tolist()):
-            if (cell, source) not in members:
-                own = np.flatnonzero((labels == source) & (cells == cell))
-                members[cell, source] = own, *rows.layout.places(own)
-            own, tile, lane = members[cell, source]
-            extra = excess[tile, destination, lane].astype(float) - excess[tile, source, lane]
-            most = np.partition(extra, job.count - 1)[job.count - 1] if len(extra) > job.count else np.inf
-            cheap = np.flatnonzero(extra <= most)  # all that cost the same: their numbers decide
-            found.append((np.full(len(cheap), i), own[cheap], extra[cheap]))
-        kinds, points, extra = (np.concatenate(column) for column in zip(*found, strict=True))
+        kinds, points, extra = kernels.cheapest_moves(rows.plan, rows.excess(), labels, move_kinds, job.count).T
+        points = points.astype(np.int64)
         mass = np.ones(len(points)) if rows.weights is None else rows.weights[points]
-        answer += CheapMoves(job.count, kinds, rows.layout.order[points] + rows.first_row, extra, mass)
+        numbers = rows.layout.order[points] + rows.first_row
+        answer += CheapMoves(job.count, kinds.astype(np.int64), numbers, extra, mass)
     return answer
