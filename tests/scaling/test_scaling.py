@@ -13,7 +13,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from cases import KERNELS
+from cases import KERNELS, streamed_sweep
 from fairclust import FairclustError, FairKMeans, FairKMedian, fairness_path
 from fairclust._sweep.layout import build_layout, every_nth_of_each
 from fairclust.datasets import make_census_like
@@ -480,3 +480,40 @@ def test_an_empty_cluster_starts_again_at_the_farthest_row_also_in_blocks(weight
     assert np.bincount(streamed.labels_, weights=weights, minlength=3).min() >= 1
     assert streamed.labels_[17] == 2
     assert streamed.objective_ == pytest.approx(memory.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_rows_that_moved_are_in_sums_sizes_cost_and_labels_without_a_pass(is_weighted):
+    rng = np.random.default_rng(5)
+    costs, codes = rng.random((200, 3)), rng.integers(0, 2, 200).astype(np.int32)
+    weights = rng.uniform(0.5, 2.0, 200) if is_weighted else None
+    sweep = streamed_sweep(costs, codes, 2, weights)
+    sweep.assign(np.zeros((3, 2)))
+    labels, before = sweep.last_labels(), sweep.user_labels(sweep.last_labels())
+    kinds = np.array([(0, 0, 1), (0, 0, 2), (1, 2, 0)])
+    found = sweep.candidates(labels, kinds, 5)
+    first, second = found.position[found.kind == 0][:2], found.position[found.kind == 2][:3]
+    moves = {int(row): 1 for row in first} | {int(row): 0 for row in second}
+    moves[int(np.setdiff1d(found.position[found.kind == 1], first)[0])] = 0  # it stays
+    n_before = sweep.n_sweeps
+    moved = sweep.move_points(labels, moves)
+    assert sweep.n_sweeps == n_before
+    after = sweep.user_labels(moved)
+    expected = before.copy()
+    expected[first], expected[second] = 1, 0
+    np.testing.assert_array_equal(after, expected)
+    assert moved != labels
+    assert moved == sweep.move_points(labels, moves)
+    mass = np.ones(200) if weights is None else weights
+    rows, own = -costs / 2, np.arange(200)
+    np.testing.assert_allclose(moved.sizes, np.bincount(expected, mass, minlength=3))
+    np.testing.assert_allclose(moved.sums, [(mass * (expected == k)) @ rows for k in range(3)], atol=1e-6)
+    rise = mass @ (costs[own, expected] - costs[own, before])
+    assert moved.cost - labels.cost == pytest.approx(rise, rel=1e-4)
+    # From there on: a row that moved can move again, from where it is.
+    again = sweep.candidates(moved, np.array([(0, 1, 2)]), 200)
+    assert set(first.tolist()) <= set(again.position.tolist())
+    twice = sweep.move_points(moved, {int(first[0]): 2})
+    expected[first[0]] = 2
+    np.testing.assert_array_equal(sweep.user_labels(twice), expected)
+    np.testing.assert_allclose(twice.sizes, np.bincount(expected, mass, minlength=3))

@@ -31,6 +31,7 @@ from .labels import write_labels
 from .runners import Runner
 from .work import (
     BlockCells,
+    CheapMoves,
     Costs,
     Description,
     HardJob,
@@ -307,7 +308,7 @@ def _check_alike(parts: Sequence[Description]) -> None:
 class RuledLabels:
     """Labels as the rule that makes them, argmin(distance to the centres + price), and what a pass learnt of them.
 
-    Two are equal when the labels of every row are (by a checksum per block).
+    Two are equal when the labels of every row are (by a checksum per block, and the rows that moved since).
     """
 
     digest: tuple[int, ...]
@@ -321,6 +322,23 @@ class RuledLabels:
         """Means of the clusters; zero where one is empty."""
         sizes = self.sizes[:, None]
         return np.divide(self.sums, sizes, out=np.zeros_like(self.sums), where=sizes > 0)
+
+
+@dataclass(frozen=True)
+class _Offered:
+    """Candidates for moves: rows, from where to where, at what extra cost, and what they add to a cluster's sums."""
+
+    rows: list[int]
+    ways: list[tuple[int, int]]
+    extra: FloatArray
+    mass: FloatArray
+    added: FloatArray
+
+    @classmethod
+    def of(cls, found: CheapMoves, move_kinds: IntArray) -> _Offered:
+        """As they came back for some kinds of moves (cell, from, to)."""
+        ways = [(int(source), int(destination)) for _, source, destination in move_kinds[found.kinds]]
+        return cls(found.rows.tolist(), ways, found.extra, found.mass, found.added)
 
 
 class StreamedSweep:
@@ -348,6 +366,7 @@ class StreamedSweep:
         self.costs = Costs(SQUARED_EUCLIDEAN, np.zeros((n_clusters, data.n_features), dtype=data.dtype), self.n_cells)
         self.labels: RuledLabels | None = None
         self._gap = 0.0  # of the last labels
+        self._offered: list[_Offered] = []  # candidates for moves away from the last labels
         self._labels_to = labels_to
 
     @property
@@ -410,12 +429,28 @@ class StreamedSweep:
     def candidates(self, labels: RuledLabels, move_kinds: IntArray, count: int) -> Candidates:
         """Rows whose moves cost least; a pass."""
         found = self.ask_total(moves_of, MovesJob(labels.job, move_kinds, count))
+        self._offered.append(_Offered.of(found, move_kinds))
         return Candidates(found.kinds, found.rows, found.extra, found.mass)
 
     def move_points(self, labels: RuledLabels, moves: dict[int, int]) -> RuledLabels:
-        """The same rule, but for some rows; a pass."""
-        self._assign(replace(labels.job, moved={**labels.job.moved, **moves}))
-        return self.last_labels()
+        """The same rule, but for some of the candidates; what they did to sums and cost came with them: no pass."""
+        sums, sizes, cost, moved = labels.sums.copy(), labels.sizes.copy(), labels.cost, dict(labels.job.moved)
+        for one in self._offered:
+            for i, row in enumerate(one.rows):
+                source, destination = one.ways[i]
+                if moves.get(row) != destination or moved.get(row, source) != source:
+                    continue  # it stays, goes another way, or has gone already
+                mass, added = float(one.mass[i]), one.added[i]
+                sums[source] -= mass * added
+                sums[destination] += mass * added
+                sizes[source] -= mass
+                sizes[destination] += mass
+                cost += mass * float(one.extra[i])
+                moved[row] = destination
+        job = replace(labels.job, moved=moved)
+        digest = (*labels.digest, *(number for row in sorted(moves) for number in (row, moves[row])))
+        self.labels = RuledLabels(digest, job, cost, sizes, sums)
+        return self.labels
 
     def keep_in(self, anchors: IntArray | None, labels: RuledLabels, hard: HardAnswer) -> HardAnswer:
         """As it is: a rule cannot relabel one row for a medoid."""
@@ -435,6 +470,7 @@ class StreamedSweep:
 
     def _assign(self, job: HardJob) -> HardAnswer:
         found = self.ask_total(hard_tables, job)
+        self._offered = []
         self.labels = RuledLabels(found.digest, job, found.cost, found.masses.sum(axis=0), found.sums)
         return self._answer(found)
 

@@ -395,7 +395,10 @@ class _Rows:
         return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.scaled_price, 1))
 
     def assign(self, job: HardJob, *, with_sums: bool = False) -> tuple[IntArray, HardTables]:
-        """Label the rows, in visiting order; count the labels, and sum the rows by label where that is asked for."""
+        """Label the rows, in visiting order; count the labels, and sum the rows by label where that is asked for.
+
+        Counts and sums are those of the rule: whoever moves rows knows what that does to them.
+        """
         labels = np.empty(len(self.given), dtype=np.int32)
         if self.costs.like is not None:
             excess, base = self._fill(_buffer(self._shape)) if self.kept is None else self.kept
@@ -431,31 +434,23 @@ class _Rows:
             if with_sums:
                 sums = kernels.label_sums(self.plan, self.X, labels, self.weights, len(self.costs.centers), 1)
         masses, cost, gap = answer
-        found = HardTables(masses, base + cost, gap, sums, ())
-        return labels, self._moved(job, labels, found)
+        self._move(job, labels)
+        return labels, HardTables(masses, base + cost, gap, sums, ())
 
-    def _moved(self, job: HardJob, labels: IntArray, found: HardTables) -> HardTables:
-        """Labels (IN/OUT) and tables after single rows moved away from where the rule has them."""
-        own = [row for row in job.moved if self.first_row <= row < self.first_row + len(self.given)]
-        if not own:
-            return found
-        place = np.empty(len(self.given), dtype=np.int64)
-        place[self.layout.order] = np.arange(len(self.given))
-        masses, sums, cost = found.masses.copy(), found.sums.copy(), found.cost
-        for row in own:
-            at = place[row - self.first_row]
-            source, destination, cell = int(labels[at]), job.moved[row], int(self.layout.cells[at])
-            mass = 1.0 if self.weights is None else float(self.weights[at])
-            x = self.X[row - self.first_row].astype(float)
-            masses[cell, source] -= mass
-            masses[cell, destination] += mass
-            added = x if self.costs.like is None else _summed(x, self.costs.like)
-            sums[source] -= mass * added
-            sums[destination] += mass * added
-            costs = self.row_costs(x[None])[0]
-            cost += mass * float(costs[destination] - costs[source])
-            labels[at] = destination
-        return replace(found, masses=masses, sums=sums, cost=cost)
+    def _move(self, job: HardJob, labels: IntArray) -> None:
+        """Relabel (IN/OUT) single rows that moved away from where the rule has them."""
+        own = [row - self.first_row for row in job.moved if self.first_row <= row < self.first_row + len(self.given)]
+        if own:
+            place = np.empty(len(self.given), dtype=np.int64)
+            place[self.layout.order] = np.arange(len(self.given))
+            labels[place[own]] = [job.moved[row + self.first_row] for row in own]
+
+    def added(self, points: IntArray) -> FloatArray:
+        """What each of some points adds to the sums of its cluster, (n_points, n_sums), per weight."""
+        X = self.X[self.layout.order[points]].astype(float)
+        if self.costs.like is None:
+            return X
+        return np.array([_summed(x, self.costs.like) for x in X]).reshape(len(X), self.costs.n_sums)
 
     def row_costs(self, X: FloatArray) -> FloatArray:
         """Costs of some rows in every cluster."""
@@ -778,19 +773,22 @@ class CheapMoves:
     rows: IntArray
     extra: FloatArray
     mass: FloatArray
+    added: FloatArray  # to the sums of a cluster, per weight
 
     def __add__(self, other: CheapMoves) -> CheapMoves:
-        kinds, rows, extra, mass = (
-            np.concatenate((getattr(self, name), getattr(other, name))) for name in ("kinds", "rows", "extra", "mass")
+        kinds, rows, extra, mass, added = (
+            np.concatenate((getattr(self, name), getattr(other, name)))
+            for name in ("kinds", "rows", "extra", "mass", "added")
         )
         kept = _nearest(kinds, extra, rows, self.count)
-        return CheapMoves(self.count, kinds[kept], rows[kept], extra[kept], mass[kept])
+        return CheapMoves(self.count, kinds[kept], rows[kept], extra[kept], mass[kept], added[kept])
 
 
 def moves_of(block: Block, table: BlockCells, job: MovesJob) -> CheapMoves:
     """The rows of the block whose moves cost least."""
     nobody = np.empty(0, dtype=np.int64)
-    answer = CheapMoves(job.count, nobody, nobody, np.empty(0), np.empty(0))
+    no_sums = np.empty((0, job.labels.costs.n_sums))
+    answer = CheapMoves(job.count, nobody, nobody, np.empty(0), np.empty(0), no_sums)
     move_kinds = np.ascontiguousarray(job.move_kinds, dtype=np.int64)
     for rows in _panels(block, table, job.labels.costs):
         labels, _ = rows.assign(job.labels)
@@ -798,5 +796,5 @@ def moves_of(block: Block, table: BlockCells, job: MovesJob) -> CheapMoves:
         points = points.astype(np.int64)
         mass = np.ones(len(points)) if rows.weights is None else rows.weights[points]
         numbers = rows.layout.order[points] + rows.first_row
-        answer += CheapMoves(job.count, kinds.astype(np.int64), numbers, extra, mass)
+        answer += CheapMoves(job.count, kinds.astype(np.int64), numbers, extra, mass, rows.added(points))
     return answer
