@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._sweep.question import Candidates, DataSweep, HardAnswer
-from .._typing import FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray
 from .conditions import Conditions
 from .cone import ROUNDING
 from .moves import MoveTable
@@ -50,8 +50,7 @@ class _Beyond(MoveTable):
     def move_kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
         change = self.leave.T[:, :, None] + self.enter.T[:, None, :]  # (cell, from, to)
-        empty = self.unit * (1 - ROUNDING) > self.masses.T
-        change[np.broadcast_to(empty[:, :, None], change.shape)] = np.inf
+        change[np.broadcast_to(self.has_nobody().T[:, :, None], change.shape)] = np.inf
         own = np.arange(len(self.masses))
         change[:, own, own] = np.inf
         flat = change.ravel()
@@ -61,6 +60,10 @@ class _Beyond(MoveTable):
         first = first[np.argsort(flat[first], kind="stable")]
         return np.column_stack((-flat[first], *np.unravel_index(first, change.shape)))
 
+    def has_nobody(self) -> AnyArray:
+        """Whether there is nobody of a cell in a cluster who could leave it, (n_clusters, n_cells)."""
+        return np.asarray(self.unit * (1 - ROUNDING) > self.masses)
+
     def least(self) -> float:
         """A change of the sum that is none."""
         return _NOTHING * max(float(self.masses.sum()), 1.0)
@@ -68,7 +71,7 @@ class _Beyond(MoveTable):
     def damage(self, cluster: int) -> FloatArray:
         """What it does to every other cluster that a person of a cell leaves (0) or enters (1), (2, others, cells)."""
         found = np.stack((self.leave, self.enter))
-        found[0][self.unit * (1 - ROUNDING) > self.masses] = np.inf
+        found[0][self.has_nobody()] = np.inf
         found[:, cluster] = np.inf
         return found
 
@@ -89,30 +92,32 @@ class _Beyond(MoveTable):
         n_cells = self.masses.shape[1]
         mind = self.damage(cluster).min(axis=1)  # of the one that it takes a person from, or gives one to
         moves = [(cell, sign) for sign in (1, -1) for cell in range(n_cells) if np.isfinite(mind[int(sign < 0), cell])]
-        seen: dict[tuple[int, ...], list[tuple[int, int]]] = {(0,) * n_cells: []}
-        edge = list(seen)
+        mind[~np.isfinite(mind)] = 0.0  # nobody makes such a step
+        edge = [(0,) * n_cells]  # people of each cell more, or less
+        seen = set(edge)
         while edge and len(seen) + len(edge) * len(moves) <= _MOST_LOOKED_AT:
-            reached = {}
-            for place in edge:
-                for cell, sign in moves:
-                    if place[cell] * sign < 0:
-                        continue  # there and back
-                    there = (*place[:cell], place[cell] + sign, *place[cell + 1 :])
-                    if there not in seen and there not in reached:
-                        reached[there] = [*seen[place], (cell, sign)]
-            rows = self.masses[cluster] + self.unit * np.array(list(reached), dtype=float).reshape(-1, n_cells)
-            others = [sum(float(mind[int(sign < 0), cell]) for cell, sign in steps) for steps in reached.values()]
+            further = (
+                (*place[:cell], place[cell] + sign, *place[cell + 1 :])
+                for place in edge
+                for cell, sign in moves
+                if place[cell] * sign >= 0  # not there and back
+            )
+            reached = [place for place in dict.fromkeys(further) if place not in seen]
+            change = np.array(reached, dtype=float).reshape(-1, n_cells)
+            rows = self.masses[cluster] + self.unit * change
+            others = np.maximum(change, 0) @ mind[0] + np.maximum(-change, 0) @ mind[1]
             after = self.costs(rows, np.full(len(rows), cluster)) + others
             after[(rows < -ROUNDING * self.unit).any(axis=1)] = np.inf
             if len(after) and after.min() < self.value[cluster] - self.least():
-                return list(reached.values())[int(after.argmin())]
+                best = reached[int(after.argmin())]
+                return [(cell, sign) for sign in (1, -1) for cell in range(n_cells) for _ in range(sign * best[cell])]
             edge = [place for place, cost in zip(reached, after.tolist(), strict=True) if np.isfinite(cost)]
-            seen |= reached
+            seen.update(reached)
         return []
 
 
 def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, price: FloatArray) -> Repaired:
-    """Move single people until the goal holds, or no move brings it nearer.
+    """Move people, one by one or the fewest together, until the goal holds, or no move brings it nearer.
 
     Parameters
     ----------
