@@ -178,6 +178,8 @@ QUESTIONS = [
     pytest.param(question(n_samples=500, n_clusters=120, n_groups=2, scale=40.0, weighted=True), id="many, weights"),
     pytest.param(question(n_samples=500, n_clusters=120, scale=3000.0), id="many, cold"),
     pytest.param(question(n_samples=500, n_clusters=120, scale=25.0), id="many, hot"),
+    pytest.param(question(n_samples=150, n_clusters=520, n_groups=2, scale=150.0), id="very many clusters"),
+    pytest.param(question(n_samples=150, n_clusters=520, scale=60.0, weighted=True), id="very many, weights"),
 ]
 
 # --- fairness terms ---------------------------------------------------------------------------------------------------

@@ -6,20 +6,27 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from ._core import fallback, kernels
+from ._core import fallback, kernels, sparse_small
 from ._core.fallback_small import measured as measured_step
+from ._core.sparse_small import Pairs, SparseCurvature
 from ._typing import FloatArray, IntArray
 
 _FAINT = 1e-3  # share of a group below which a cluster may hold crumbs only
 _MOST_UNKNOWNS = 96  # of a system that is solved between two calls; of larger ones LAPACK makes short work
 
 
-def laplacian(pairs: FloatArray, masses: FloatArray, sampled: FloatArray) -> FloatArray:
+Curvature = FloatArray | SparseCurvature
+
+
+def laplacian(pairs: Pairs, masses: FloatArray, sampled: FloatArray) -> Curvature:
     """Turn Σ s_k s_l over the sampled points (above the diagonal) into −∂masses/∂scaled_price of all points.
 
     ``masses`` are (cells, clusters), as kernels write them, ``sampled`` the weight of each cell's sampled points.
     """
+    if isinstance(pairs, sparse.csr_array):
+        return SparseCurvature.laplacian(pairs, masses, sampled, _FAINT)
     return kernels.laplacian(pairs, masses, sampled, _FAINT)
 
 
@@ -100,11 +107,11 @@ class Look(NamedTuple):
 
 
 def weighted_look(
-    curvature: FloatArray, masses: FloatArray, price: FloatArray, scale: float, log_partition: float,
+    curvature: Curvature, masses: FloatArray, price: FloatArray, scale: float, log_partition: float,
     membership: FloatArray, inverse: FloatArray, weights: FloatArray, term: Expansion,
 ) -> Look:  # fmt: skip
     """Look at a sweep's answer. ``masses`` and ``price`` are (clusters, cells); ``price @ inverse`` is by column."""
-    is_small = term.slope.size <= _MOST_UNKNOWNS
+    is_small, curvature = term.slope.size <= _MOST_UNKNOWNS, np.asarray(curvature)
     energy, penalty, want, fall, bend, newton = kernels.weighted_look(
         curvature, np.ascontiguousarray(masses.T), np.ascontiguousarray(price), scale, log_partition, membership,
         inverse, weights, term.value, term.slope, term.bend, is_small,
@@ -121,29 +128,29 @@ def measured(step: FloatArray, scale: float, slope: FloatArray) -> Step:
 
 
 def newton_step(
-    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, want: FloatArray
+    curvature: Curvature, scale: float, membership: FloatArray, bend: FloatArray, want: FloatArray
 ) -> FloatArray | None:
     """Newton's step for prices by column, (I + B·A) x = want; None: a cluster lost a group.
 
     B = ``bend`` is a block per cluster; A is how column masses answer to column prices.
     """
-    return _for_systems_of(want.size).newton_step(curvature, scale, membership, bend, want)
+    return _for_systems_of(want.size).newton_step(np.asarray(curvature), scale, membership, bend, want)
 
 
 def damped_weight_step(
-    curvature: FloatArray, scale: float, membership: FloatArray, bend: FloatArray, fall: FloatArray, lengths: FloatArray
+    curvature: Curvature, scale: float, membership: FloatArray, bend: FloatArray, fall: FloatArray, lengths: FloatArray
 ) -> FloatArray:
     """Newton's step at a weight, where an unknown alone goes no farther than its length, in temperatures."""
     solver = _for_systems_of(fall.size)
-    return solver.damped_weight_step(curvature, scale, membership, bend, fall, lengths)
+    return solver.damped_weight_step(np.asarray(curvature), scale, membership, bend, fall, lengths)
 
 
 def damped_cone_step(
-    curvature: FloatArray, scale: float, through: FloatArray, bend: FloatArray, slope: FloatArray, lengths: FloatArray
+    curvature: Curvature, scale: float, through: FloatArray, bend: FloatArray, slope: FloatArray, lengths: FloatArray
 ) -> FloatArray:
     """The same for a goal, whose unknowns prices follow: ``through`` is ∂price/∂unknown."""
     solver = _for_systems_of(slope.size)
-    return solver.damped_cone_step(curvature, scale, through, bend, slope, lengths)
+    return solver.damped_cone_step(np.asarray(curvature), scale, through, bend, slope, lengths)
 
 
 def cone_slope(
@@ -154,11 +161,11 @@ def cone_slope(
 
 
 def cone_step(
-    curvature: FloatArray, scale: float, membership: FloatArray, jacobian: FloatArray, turn: FloatArray,
+    curvature: Curvature, scale: float, membership: FloatArray, jacobian: FloatArray, turn: FloatArray,
     offset_turn: FloatArray, people: FloatArray, slope: FloatArray, lengths: FloatArray,
 ) -> Step:  # fmt: skip
     """Newton's step for θ, where an unknown alone goes no farther than its length. ``people``: whose mixes turn."""
-    solver, turn = _for_systems_of(slope.size), np.ascontiguousarray(turn)
+    solver, turn = _for_systems_of(slope.size, curvature), np.ascontiguousarray(turn)
     return Step(*solver.cone_step(curvature, scale, membership, jacobian, turn, offset_turn, people, slope, lengths))
 
 
@@ -178,20 +185,21 @@ def held_look(
 
 
 def held_step(
-    curvature: FloatArray, scale: float, price: FloatArray, line: FloatArray, pull: FloatArray, look: HeldLook,
+    curvature: Curvature, scale: float, price: FloatArray, line: FloatArray, pull: FloatArray, look: HeldLook,
     lengths: FloatArray, stride: float,
 ) -> Step:  # fmt: skip
     """A damped step where cells are columns: each has a system of clusters. Up to so much of the way to the line."""
-    solver = _for_systems_of(len(price))
+    solver = _for_systems_of(len(price), curvature)
     return Step(*solver.held_step(curvature, scale, price, line, pull, look.wanted, look.slope, lengths, stride))
 
 
 def rounding(
-    curvature: FloatArray, masses: FloatArray, before: FloatArray, after: FloatArray, labelled: FloatArray, most: float
+    curvature: Curvature, masses: FloatArray, before: FloatArray, after: FloatArray, labelled: FloatArray, most: float
 ) -> FloatArray:
     """What labels hold over what soft assignments hold after a change of the scaled prices; by cluster and cell."""
     masses, labelled = np.ascontiguousarray(masses.T), np.ascontiguousarray(labelled.T)
-    return kernels.rounding(curvature, masses, before, after, labelled, most)
+    solver = sparse_small if isinstance(curvature, SparseCurvature) else kernels
+    return np.asarray(solver.rounding(curvature, masses, before, after, labelled, most))
 
 
 def learned_lengths(
@@ -204,8 +212,10 @@ def learned_lengths(
     kernels.learned_lengths(lengths, step, length, before, after, is_taken, is_kept, matters, growth)
 
 
-def _for_systems_of(n_unknowns: int) -> Any:
-    """Who solves them: large ones are LAPACK's."""
+def _for_systems_of(n_unknowns: int, curvature: Curvature | None = None) -> Any:
+    """Who solves them: large ones are LAPACK's, those without most pairs of clusters take products alone."""
+    if isinstance(curvature, SparseCurvature):
+        return sparse_small
     return kernels if n_unknowns <= _MOST_UNKNOWNS else fallback
 
 

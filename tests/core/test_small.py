@@ -4,9 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize
 
-from fairclust._core import fallback, is_compiled, kernels
+from fairclust._core import fallback, is_compiled, kernels, sparse_small
+from fairclust._core.sparse_small import SparseCurvature
 from fairclust._core.tiles import in_blocks
 
 BOTH = [pytest.param(fallback, id="numpy")] + ([pytest.param(kernels, id="compiled")] if is_compiled else [])
@@ -470,3 +472,64 @@ def test_moments_are_those_of_all_rows_at_once(module, dtype, is_weighted):
     wanted = np.average(X.astype(float), axis=0, weights=w)
     np.testing.assert_allclose(mean, wanted, rtol=1e-12)
     np.testing.assert_allclose(squares, w @ (X.astype(float) - wanted) ** 2, rtol=1e-9)
+
+
+def sparse_tables(n_cells=3, n_clusters=12):
+    """Points of three clusters each: as a table, and as rows without zeros."""
+    rng = np.random.default_rng(3)
+    soft = np.zeros((n_cells, 60, n_clusters))
+    for own in soft.reshape(-1, n_clusters):
+        own[rng.choice(n_clusters, 3, replace=False)] = rng.dirichlet(np.ones(3))
+    soft[0, :, 0] *= 1e-4  # crumbs
+    masses = soft.sum(axis=1)
+    pairs = np.triu(np.einsum("cpk,cpl->ckl", soft, soft), 1)
+    pairs[0, 0] = 0.0  # which nobody counted
+    every = np.arange(n_clusters)
+    pairs[:, every, every] = (soft**2).sum(axis=1)
+    return pairs, masses, np.full(n_cells, 40.0)
+
+
+def test_a_sparse_laplacian_is_the_table():
+    pairs, masses, sampled = sparse_tables()
+    wanted = fallback.laplacian(pairs, masses, sampled, 1e-3)
+    found = SparseCurvature.laplacian(sparse.csr_array(pairs.reshape(-1, 12)), masses, sampled, 1e-3)
+    assert found.crumbs[0, 0] > 0
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12, atol=1e-12)
+    x = np.random.default_rng(0).normal(size=masses.shape)
+    np.testing.assert_allclose(found.times(x), np.einsum("ckl,cl->ck", wanted, x), rtol=1e-9, atol=1e-9)
+
+
+def test_sparse_steps_are_those_of_tables(monkeypatch):
+    monkeypatch.setattr(sparse_small, "_CLOSE", 1e-9)
+    pairs, masses, sampled = sparse_tables()
+    curvature = SparseCurvature.laplacian(sparse.csr_array(pairs.reshape(-1, 12)), masses, sampled, 1e-3)
+    table, rng = np.asarray(curvature), np.random.default_rng(2)
+    price, slope = rng.normal(size=(2, 12, 3))
+    pull, wanted, lengths = rng.gamma(2.0, size=(3, 12, 3))
+    line = price + rng.gamma(0.5, 0.1, size=(12, 3))
+    pull[0, 0] = 0.0
+    held = (price, line, pull, wanted, slope, lengths, 0.9)
+    for one, other in zip(
+        sparse_small.held_step(curvature, 2.5, *held), fallback.held_step(table, 2.5, *held), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+    membership, jacobian = rng.normal(size=(3, 4)), rng.normal(size=(12, 4, 2))
+    roots = rng.normal(size=(2, 12, 2, 2))
+    turn, offset_turn = roots @ roots.transpose(0, 1, 3, 2)
+    people, lengths = rng.gamma(2.0, size=(2, 12, 2))
+    people[:] = people[:, :1]
+    cone = (membership, jacobian, turn, offset_turn, people, rng.normal(size=(12, 2)), lengths)
+    for one, other in zip(
+        sparse_small.cone_step(curvature, 2.5, *cone), fallback.cone_step(table, 2.5, *cone), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+    before, labelled = rng.normal(size=(12, 3)), rng.gamma(9.0, size=(3, 12))
+    rounding = (masses, before, before + 0.01, labelled, 2.0)
+    np.testing.assert_allclose(
+        sparse_small.rounding(curvature, *rounding), fallback.rounding(table, *rounding), rtol=1e-9
+    )
+
+
+def test_sparse_steps_without_a_solution_are_none_at_all():
+    found = sparse_small._solved(lambda x: np.full_like(x, np.nan), lambda x: x, np.ones((2, 3)))
+    assert not found.any()

@@ -64,6 +64,13 @@ inline Table new_table(std::initializer_list<size_t> shape) {
     return Table(data, shape, owner);
 }
 
+// A vector as an array that owns it.
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> hand_over(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
 template <class A> auto* pointer(const std::optional<A>& array) { return array ? array->data() : nullptr; }
 
 // --- Checks -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from .fallback_small import (
     rounding,
     weighted_look,
 )  # fmt: skip
-from .tiles import RUN, TILE, to_tiles
+from .tiles import MOST_IN_TABLES, RUN, TILE, to_tiles
 
 __all__ = [
     "Plan", "assign", "assign_rows", "associations", "cheapest_moves", "coded_costs", "coded_distances",
@@ -107,11 +108,12 @@ def sweep(
     steps: IntArray | None,
     before: IntArray | None,
     n_threads: int,
-) -> tuple[FloatArray, float, float, FloatArray | None, FloatArray | None]:
+) -> tuple[FloatArray, float, float, Any, FloatArray | None]:
     """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight behind it.
 
-    Curvature is counted over the first run of points of each cell and every so-manieth (``steps``; None: it is not
-    counted) after it; ``before`` points of each cell came before these (None: none).
+    Of very many clusters the curvature is values, columns and starts of rows, (J · K, K), without most zeros. It is
+    counted over the first run of points of each cell and every so-manieth (``steps``; None: it is not counted) after
+    it; ``before`` points of each cell came before these (None: none).
     """
     n_cells, n_clusters = scaled_price.shape
     masses = np.zeros((n_cells, n_clusters))
@@ -132,7 +134,18 @@ def sweep(
             curvature[cell] += np.diag((weighted * soft).sum(axis=0))
             sampled[cell] += float(w[taken].sum())
             seen[cell] += len(w)
-    return (masses, cost, log_sum, *((None, None) if steps is None else (curvature, sampled)))
+    if steps is None:
+        return masses, cost, log_sum, None, None
+    return masses, cost, log_sum, curvature if n_clusters <= MOST_IN_TABLES else _without_zeros(curvature), sampled
+
+
+def _without_zeros(table: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Values, columns and starts of the rows of a (cells, clusters, clusters) table; what is on diagonals stays."""
+    n_clusters = table.shape[1]
+    is_kept = (table != 0) | np.eye(n_clusters, dtype=bool)
+    rows, columns = np.nonzero(is_kept.reshape(-1, n_clusters))
+    starts = np.searchsorted(rows, np.arange(len(table) * n_clusters + 1))
+    return table[is_kept], columns.astype(np.int32), starts.astype(np.int64)
 
 
 def assign(
@@ -223,7 +236,7 @@ def sweep_rows(
     steps: IntArray | None,
     before: IntArray | None,
     n_threads: int,
-) -> tuple[float, tuple[FloatArray, float, float, FloatArray | None, FloatArray | None]]:
+) -> tuple[float, tuple[FloatArray, float, float, Any, FloatArray | None]]:
     """What the cheapest clusters cost, and what :func:`sweep` returns at these distances."""
     excess = np.empty((len(plan.start), len(centers), TILE), dtype=np.float32)
     base_cost, _ = distances(plan, metric, X, centers, None, weights, excess, n_threads)

@@ -12,7 +12,7 @@ Measured = tuple[FloatArray, FloatArray, float, float]
 """A step, its lengths, the longest of them, its promise."""
 
 _MOST_STEPS = 60  # of Newton's search from below, which doubles its digits near the end; ten do nearly always
-_RIDGE = 1e-10  # of the diagonal: prices have a free constant
+RIDGE = 1e-10  # of the diagonal: prices have a free constant
 _ROUNDING = 1e-12  # of the largest eigenvalue: what is left of one that is none
 
 
@@ -138,7 +138,7 @@ def _damped(system: FloatArray, slope: FloatArray, lengths: FloatArray, scale: f
     """
     own = system.reshape(-1)[:: len(system) + 1]  # the diagonal
     own += (abs(slope) * scale / lengths).ravel()
-    own += _RIDGE * np.maximum(own, np.finfo(float).tiny ** 0.5)
+    own += RIDGE * np.maximum(own, np.finfo(float).tiny ** 0.5)
     _, step, failed = lapack.dposv(system.T, slope.ravel(), overwrite_a=True)  # columns are LAPACK's rows
     step = step.reshape(slope.shape)
     return np.zeros_like(slope) if failed or not np.isfinite(step).all() else step
@@ -198,21 +198,29 @@ def held_step(
     slope: FloatArray, lengths: FloatArray, stride: float,
 ) -> Measured:  # fmt: skip
     """(curvature + diag(wanted²/pull) + damping) x = slope, cell by cell, up to so much of the way to the line."""
-    is_free = pull > 0
-    bend = np.divide(wanted**2, pull, out=np.ones_like(pull), where=is_free)
+    bend = held_bend(pull, wanted)
     steps = np.empty_like(slope)
     for c, own in enumerate(curvature):
         system = scale * own
         system.reshape(-1)[:: len(own) + 1] += bend[:, c]
         steps[:, c] = _damped(system, slope[:, c], lengths[:, c], scale)
-    return measured(np.where(is_free, np.minimum(steps, stride * (line - price)), 0.0), scale, slope)
+    return measured(np.where(pull > 0, np.minimum(steps, stride * (line - price)), 0.0), scale, slope)
+
+
+def held_bend(pull: FloatArray, wanted: FloatArray) -> FloatArray:
+    """How what clusters want answers to prices; 1 where nothing is pulled."""
+    return np.divide(wanted**2, pull, out=np.ones_like(pull), where=pull > 0)
 
 
 def rounding(
     curvature: FloatArray, masses: FloatArray, before: FloatArray, after: FloatArray, labelled: FloatArray, most: float
 ) -> FloatArray:
     """What labels hold over what soft assignments hold after a change of the scaled prices; from 1/most to most."""
-    soft = masses - (curvature @ (after - before).T[:, :, None])[:, :, 0]
+    return rounded(masses - (curvature @ (after - before).T[:, :, None])[:, :, 0], labelled, most)
+
+
+def rounded(soft: FloatArray, labelled: FloatArray, most: float) -> FloatArray:
+    """What labels hold over what soft assignments hold, (cells, clusters) both; by cluster and cell."""
     least = np.maximum(labelled / most, np.finfo(float).tiny)
     return np.ascontiguousarray(np.maximum(labelled / np.maximum(soft, least), 1.0 / most).T)
 

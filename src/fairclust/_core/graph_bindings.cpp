@@ -138,13 +138,6 @@ static int64_t match_nodes_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<
     return match_nodes(graph, degree.data(), pointer(labels), order.data(), heaviest, parent.data());
 }
 
-// A vector that Python will own.
-template <class T> static nb::ndarray<nb::numpy, T> hand_over(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T>(kept->data(), {kept->size()}, owner);
-}
-
 template <class T>
 static nb::tuple contract_py(In<int64_t, 1> indptr, In<int32_t, 1> indices, In<T, 1> data, In<int32_t, 1> parent,
                              int64_t n_parents) {

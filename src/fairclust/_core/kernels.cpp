@@ -367,17 +367,18 @@ static inline void pair_floors(const float* z, const float* factor, float* floor
 
 constexpr int kMostFollowed = 32;  // choices of a point whose pairs are counted; a point with more is rare and hot
 
-// Adds s_k s_l of a point to the upper triangle of the curvature. IN n choices of it, in the order of the clusters.
-static inline void add_pairs_of(const float* value, const int32_t* cluster, int n, double scale, int64_t n_clusters, double* curvature) {
+// Adds s_k s_l of a point. IN n choices of it, in the order of the clusters.
+static inline void add_pairs_of(const float* value, const int32_t* cluster, int n, double scale, int64_t n_clusters, const PairSink& pairs) {
+    if (pairs.take) return pairs.take(pairs.taker, value, cluster, n, scale);
     for (int p = 0; p + 1 < n; ++p) {
         const double own = scale * (double)value[p];
-        double* row = curvature + cluster[p] * n_clusters;
+        double* row = pairs.table + cluster[p] * n_clusters;
         for (int q = p + 1; q < n; ++q) row[cluster[q]] += own * (double)value[q];
     }
 }
 
 // Of the points of a tile, each between a few of many clusters. IN e, the unnormalised softmax, and weights.
-static void add_pairs(const float* e, const float* z, const float* w, const float* factor, int64_t n_clusters, double* curvature) {
+static void add_pairs(const float* e, const float* z, const float* w, const float* factor, int64_t n_clusters, const PairSink& pairs) {
     float value[kTile][kMostFollowed];
     int32_t at[kTile][kMostFollowed];
     int n[kTile] = {};
@@ -394,7 +395,7 @@ static void add_pairs(const float* e, const float* z, const float* w, const floa
         }
     }
     for (int i = 0; i < kTile; ++i)
-        add_pairs_of(value[i], at[i], n[i], (double)w[i] / ((double)z[i] * (double)z[i]), n_clusters, curvature);
+        add_pairs_of(value[i], at[i], n[i], (double)w[i] / ((double)z[i] * (double)z[i]), n_clusters, pairs);
 }
 
 // Adds the products of every two rows of soft [cluster][point] to the sums, a vector of lanes per pair; four pairs at a
@@ -474,7 +475,7 @@ static inline double counted_weight(const float* w, bool weighted, uint64_t coun
     return sum;
 }
 
-static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
+static void end_pairs(PairSums& held, int64_t n_clusters, double* table) {
     if (n_clusters > kDense) return;
     if (held.count) {
         for (int64_t k = 0; k < n_clusters; ++k)
@@ -484,7 +485,7 @@ static void end_pairs(PairSums& held, int64_t n_clusters, double* curvature) {
     float* sum = held.pairs;
     for (int64_t k = 0; k < n_clusters; ++k)
         for (int64_t l = k + 1; l < n_clusters; ++l, sum += W) {
-            curvature[k * n_clusters + l] += total(widened(load<float>(sum)));
+            table[k * n_clusters + l] += total(widened(load<float>(sum)));
             store<float>(sum, splat<float>(0));
         }
 }
@@ -667,7 +668,7 @@ static inline double add_list(const float* excess, const Listed& list, const Til
 }
 
 // What add_pairs adds, of what is listed.
-static void add_list_pairs(const Listed& list, const TileShares& t, const float* factor, int64_t n_clusters, double* curvature) {
+static void add_list_pairs(const Listed& list, const TileShares& t, const float* factor, int64_t n_clusters, const PairSink& pairs) {
     constexpr int kRoom = kTile * (kMostFollowed + 1);
     float value[kRoom];  // of each point its own, one after the other, and a place that is written in any case
     int32_t cluster[kRoom];
@@ -688,12 +689,12 @@ static void add_list_pairs(const Listed& list, const TileShares& t, const float*
     }
     for (int i = 0; i < kTile; ++i)
         add_pairs_of(value + begin[i], cluster + begin[i], end[i] - begin[i],
-                     (double)t.w[i] / ((double)t.z[i] * (double)t.z[i]), n_clusters, curvature);
+                     (double)t.w[i] / ((double)t.z[i] * (double)t.z[i]), n_clusters, pairs);
 }
 
 template <bool bent>
 static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
-                         float* e, PairSums& held, double* masses, double* sums, double* squares, double* curvature) {
+                         float* e, PairSums& held, double* masses, double* sums, double* squares, const PairSink& pairs) {
     alignas(64) float factor[kTile];
     TileShares t;
     vfloat low[V], z[V];
@@ -722,15 +723,15 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
         sums[2] += counted_weight(t.w, a.weights != nullptr, counted);
         pair_factors(t.z, t.w, a.weights != nullptr, counted, factor);
         if (K <= kDense) hold_tile(held, e, factor, K);
-        else if (is_listed) add_list_pairs(list, t, factor, K, curvature);
-        else add_pairs(e, t.z, t.w, factor, K, curvature);
+        else if (is_listed) add_list_pairs(list, t, factor, K, pairs);
+        else add_pairs(e, t.z, t.w, factor, K, pairs);
     }
 }
 
 static void sweep(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end, float* e,
-                  PairSums& held, double* masses, double* sums, double* squares, double* curvature) {
-    if (every.step) sweep_tiles<true>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, curvature);
-    else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, curvature);
+                  PairSums& held, double* masses, double* sums, double* squares, const PairSink& pairs) {
+    if (every.step) sweep_tiles<true>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, pairs);
+    else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, pairs);
 }
 
 constexpr double kDecided = 16;  // temperatures beyond the best: exp(-16) of a point is nobody

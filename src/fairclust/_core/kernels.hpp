@@ -75,6 +75,16 @@ struct PairSums {
     alignas(64) float pairs[kDense * (kDense - 1) / 2 * kRun];
 };
 
+constexpr int kSparse = 512;  // clusters up to which sums of pairs are tables; of more, few pairs have points between them
+
+// Where the pairs of points between many clusters are added up: a (K, K) table, of which what is above the diagonal counts, or
+// whoever takes the choices of a point, in the order of the clusters. (Not a template: see kernels.cpp.)
+struct PairSink {
+    double* table;
+    void* taker;
+    void (*take)(void* taker, const float* value, const int32_t* cluster, int n, double scale);
+};
+
 // People who are alike are split: a point that is undecided at this scale chooses by its soft assignment and its number
 // in the cell, r: the first cluster at which the cumulated assignment passes the fractional part of r times the golden
 // ratio. So many of each kind go where the soft assignment says, however the data are cut.
@@ -117,13 +127,13 @@ struct KernelSet {
     RowKernels<double> f64;
 
     // softmax_k(-scale * a_pk - pull_k), counted; scale and prices in bits, here and below. OUT masses (K, kSums), sums {excess cost, log-partition, curvature
-    // weight}, squares (K, kSums): of s_k, curvature (K, K): above the diagonal the sum of s_k s_l over one run of points in
+    // weight}, squares (K, kSums): of s_k, pairs: the sum of s_k s_l, k < l, over one run of points in
     // `every.step`. scratch: kTile * n_clusters. Pairs of up to kDense clusters stay in `held` until the chunk's end.
     void (*sweep)(const SweepArgs&, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
-                  float* scratch, PairSums& held, double* masses, double* sums, double* squares, double* curvature);
+                  float* scratch, PairSums& held, double* masses, double* sums, double* squares, const PairSink& pairs);
 
-    // Adds the pairs of a chunk to its curvature, and leaves none.
-    void (*end_pairs)(PairSums& held, int64_t n_clusters, double* curvature);
+    // Adds the pairs of a chunk to its table, and leaves none.
+    void (*end_pairs)(PairSums& held, int64_t n_clusters, double* table);
 
     // argmin_k(a_pk + price_k), counted; near-ties are split if asked for. OUT labels and (unless null) gaps to the second best, in visiting order;
     // masses (K,), sums {excess cost, gap}.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "moves.hpp"
+#include "pairs.hpp"
 
 namespace fairclust {
 
@@ -109,7 +110,8 @@ struct SweepTables {
     bool is_bent;  // with curvature
     std::vector<EveryNth> every;
     std::vector<std::vector<int64_t>> units;  // chunks that are counted one after the other; none: each is one
-    Parts parts, pairs;                       // of the chunks, of the units
+    Parts parts, tables;                      // of the chunks, of the units
+    std::vector<PairMap> maps;                // of the units, instead of tables, where clusters are very many
     std::unique_ptr<PairSums[]> held;         // of each thread, where there is curvature
 
     SweepTables(const Plan& plan_, int64_t K, double scale_, const Prices& scaled_price, const Counts& steps,
@@ -117,7 +119,7 @@ struct SweepTables {
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K, kBits), scale(static_cast<float>(kBits * scale_)),
           is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
           units(pair_units(plan_, steps ? K : 1, scaled_price.shape(0))),
-          parts(plan_, kSums * K + 3 + (steps ? kSums * K : 0)), pairs(steps ? n_units() : 0, K * K),
+          parts(plan_, kSums * K + 3 + (steps ? kSums * K : 0)), tables(steps && K <= kSparse ? n_units() : 0, K * K), maps(steps && K > kSparse ? n_units() : 0),
           held(new PairSums[steps ? plan_.threads(n_threads) : 1]) {
         for (int i = 0; steps && i < plan.threads(n_threads); ++i) clear(held[i], K);
         const int64_t n_cells = scaled_price.shape(0);
@@ -139,7 +141,7 @@ struct SweepTables {
     template <class Work> void run_units(int n_threads, const Work& work) {
         const auto one = [&](int64_t c, int64_t unit, int worker) {
             work(c, unit, worker);
-            if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, pairs.of(unit));
+            if (is_bent && maps.empty()) kernel_set().end_pairs(held[worker], n_clusters, tables.of(unit));
         };
         run(n_units(), n_threads, [&](int64_t unit, int worker) {
             if (units.empty()) return one(unit, unit, worker);
@@ -153,14 +155,21 @@ struct SweepTables {
         double* part = parts.of(chunk);
         const EveryNth own{every[chunk].step, every[chunk].before + points};
         kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[is_bent ? worker : 0], part, part + sums_at(),
-                           part + squares_at(), is_bent ? pairs.of(unit) : nullptr);
+                           part + squares_at(), sink(unit));
+    }
+
+    PairSink sink(int64_t unit) {
+        if (maps.empty()) return {is_bent ? tables.of(unit) : nullptr, nullptr, nullptr};
+        return {nullptr, &maps[unit], [](void* map, const float* value, const int32_t* cluster, int n, double scale) {
+                    static_cast<PairMap*>(map)->add(value, cluster, n, scale);
+                }};
     }
 
     // Where a part has what: masses come first.
     int64_t sums_at() const { return kSums * n_clusters; }
     int64_t squares_at() const { return sums_at() + 3; }
 
-    nb::tuple answer(size_t n_cells) const {
+    nb::tuple answer(size_t n_cells) {
         const size_t K = n_clusters;
         auto masses = new_table({n_cells, K});
         double sums[2] = {0, 0};
@@ -170,18 +179,50 @@ struct SweepTables {
         }
         if (!is_bent) return nb::make_tuple(masses, sums[0], sums[1], nb::none(), nb::none());
         auto sampled = new_table({n_cells});
-        auto curvature = new_table({n_cells, K, K});
-        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
-            const int64_t j = plan.cell(c);
-            parts.add_to(sampled.data() + j, c, sums_at() + 2, 1);
-            parts.add_totals_to(curvature.data() + j * K * K, K + 1, c, squares_at(), K, kSums);  // the diagonal
-        }
+        for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sampled.data() + plan.cell(c), c, sums_at() + 2, 1);
+        return nb::make_tuple(masses, sums[0], sums[1], maps.empty() ? nb::object(nb::cast(pair_table(n_cells))) : sparse_pairs(n_cells), sampled);
+    }
+
+    // The sums of pairs, above the diagonal; on it those of squares.
+    Table pair_table(size_t n_cells) const {
+        const size_t K = n_clusters;
+        auto table = new_table({n_cells, K, K});
+        for (int64_t c = 0; c < plan.n_chunks(); ++c)
+            parts.add_totals_to(table.data() + plan.cell(c) * K * K, K + 1, c, squares_at(), K, kSums);
         for (int64_t u = 0; u < n_units(); ++u)
-            for (size_t k = 0; k + 1 < K; ++k) {  // above the diagonal
+            for (size_t k = 0; k + 1 < K; ++k) {
                 const size_t first = k * K + k + 1;
-                pairs.add_to(curvature.data() + plan.cell(first_of(u)) * K * K + first, u, first, K - k - 1);
+                tables.add_to(table.data() + plan.cell(first_of(u)) * K * K + first, u, first, K - k - 1);
             }
-        return nb::make_tuple(masses, sums[0], sums[1], curvature, sampled);
+        return table;
+    }
+
+    // The same without zeros, row by row, cells one below the other: values, their columns, and where rows start.
+    nb::object sparse_pairs(size_t n_cells) {
+        const size_t K = n_clusters;
+        std::vector<double> squares(n_cells * K);
+        for (int64_t c = 0; c < plan.n_chunks(); ++c)
+            parts.add_totals_to(squares.data() + plan.cell(c) * K, 1, c, squares_at(), K, kSums);
+        std::vector<PairMap> of_cell(n_cells);
+        for (int64_t u = 0; u < n_units(); ++u) of_cell[plan.cell(first_of(u))].add(maps[u]);
+        std::vector<double> values;
+        std::vector<int32_t> columns;
+        std::vector<int64_t> starts;
+        for (size_t j = 0; j < n_cells; ++j) {
+            const auto found = of_cell[j].sorted();
+            auto next = found.begin();
+            for (size_t k = 0; k < K; ++k) {
+                starts.push_back(static_cast<int64_t>(values.size()));
+                values.push_back(squares[j * K + k]);
+                columns.push_back(static_cast<int32_t>(k));
+                for (; next != found.end() && next->first >> 32 == k; ++next) {
+                    values.push_back(next->second);
+                    columns.push_back(static_cast<int32_t>(next->first & 0xFFFFFFFF));
+                }
+            }
+        }
+        starts.push_back(static_cast<int64_t>(values.size()));
+        return nb::make_tuple(hand_over(std::move(values)), hand_over(std::move(columns)), hand_over(std::move(starts)));
     }
 };
 
@@ -260,13 +301,6 @@ static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, 
     return tables.answer(price.shape(0));
 }
 
-// Numbers that Python will own.
-static nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> owned(std::vector<int64_t>&& values) {
-    auto* kept = new std::vector<int64_t>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<int64_t>*>(p); });
-    return nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-
 static nb::tuple open_places(const Plan& plan, In<float, 3> excess, Weights weights, Prices price, double margin,
                              int n_threads) {
     const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
@@ -289,7 +323,7 @@ static nb::tuple open_places(const Plan& plan, In<float, 3> excess, Weights weig
         n += found[c];
     }
     places.resize(static_cast<size_t>(n));
-    return nb::make_tuple(masses, cost, owned(std::move(places)));
+    return nb::make_tuple(masses, cost, hand_over(std::move(places)));
 }
 
 // Costs of some points, by their places, to those of another plan.

@@ -168,12 +168,15 @@ class WeightAsk(Ask):
         return bool(self.fairness_weights.max() > fairness_weight)
 
     def copied(self, warm: State | None, source: int, destination: int) -> State | None:
-        """The prices of the one are those of the other."""
+        """The prices of the one are those of the other, and they share its people."""
         if warm is None:
             return None
-        scaled_price = warm.scaled_price.copy()
+        scaled_price, sizes = warm.scaled_price.copy(), warm.sizes
         scaled_price[destination] = scaled_price[source]
-        return replace(warm, scaled_price=scaled_price)
+        if sizes is not None:
+            sizes = sizes.copy()
+            sizes[[source, destination]] = sizes[source] / 2
+        return replace(warm, scaled_price=scaled_price, sizes=sizes)
 
     def on_sample(self, fraction: float) -> WeightAsk:
         """Costs shrink with the sample, so the weights do."""

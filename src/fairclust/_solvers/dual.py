@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._algebra import Look, Step, damped_weight_step, measured, newton_step, rounding, weighted_look
+from .._algebra import Curvature, Look, Step, damped_weight_step, measured, newton_step, rounding, weighted_look
 from .._sweep.question import Answer, HardAnswer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm, Solution
@@ -54,6 +54,7 @@ _AS_DEAR = 10.0  # a system of n prices costs n³, a sweep about so much per poi
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
+_RESIZED = 1.1  # factor by which sizes may follow prices from one call to the next, where they are held
 _MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: where few points are left it says little
 
 
@@ -72,7 +73,7 @@ class _At(NamedTuple):
         return self.answer.cost + self.look.penalty
 
     @property
-    def curvature(self) -> FloatArray:
+    def curvature(self) -> Curvature:
         """How masses answer to prices."""
         assert self.answer.curvature is not None
         return self.answer.curvature
@@ -100,7 +101,7 @@ class _Found(NamedTuple):
     state: State
     price: FloatArray
     masses: FloatArray
-    curvature: FloatArray
+    curvature: Curvature
     energy: float
     has_held: bool = False
 
@@ -109,7 +110,7 @@ class _Found(NamedTuple):
         scaled_price = price * self.state.scale
         before = self.price * self.state.scale
         held = rounding(self.curvature, self.masses, before, scaled_price, hard.masses, _MOST_ROUNDED)
-        return State(self.state.scale, scaled_price, held)
+        return State(self.state.scale, scaled_price, held, hard.masses.sum(axis=1))
 
 
 class _Labels(NamedTuple):
@@ -178,15 +179,22 @@ class Dual:
         return _label(sweep, found, fairness, fairness_weights)
 
     def _warm(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, start: State) -> _Found | None:
-        """Go on at the last temperature; where that is far to go, with sizes held at what clusters have now."""
+        """Go on at the last temperature; where that is far to go, with sizes held near those of the last labels.
+
+        What clusters hold at these prices tells where sizes go; but where prices are far off, some hold nobody at all,
+        or their neighbours' people too.
+        """
         answer = _answer(sweep, start.price, start.scale)
-        are_many = _are_many(fairness, sweep)
-        found = None if are_many else self._descend(sweep, fairness, fairness_weights, start, answer=answer)
-        if found is not None or not fairness.is_logarithmic:
-            return found
+        if not _are_many(fairness, sweep):
+            found = self._descend(sweep, fairness, fairness_weights, start, answer=answer)
+            if found is not None or not fairness.is_logarithmic:
+                return found
         gap = max(sweep.assign(np.zeros_like(start.price)).gap, np.finfo(float).tiny ** 0.5)
         scale = min(1.0 / (self.cooling[-1] * gap), start.scale)
         sizes = answer.masses.sum(axis=1)
+        if start.sizes is not None:
+            labels = start.sizes * (sizes.sum() / start.sizes.sum())  # they may be a sample's
+            sizes = np.clip(sizes, labels / _RESIZED, labels * _RESIZED)
         return self._climb(sweep, fairness, fairness_weights, State(scale, start.price * scale), sizes)
 
     def _cool(

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._algebra import HeldLook, Step, damped_cone_step, held_look, held_step, measured
+from .._algebra import Curvature, HeldLook, Step, damped_cone_step, held_look, held_step, measured
 from .._sweep.question import Answer, State, Sweep
 from .._typing import FloatArray
 from ._base import FairnessTerm
@@ -48,7 +48,7 @@ class _At:
     look: HeldLook
 
     @property
-    def curvature(self) -> FloatArray:
+    def curvature(self) -> Curvature:
         """How masses answer to prices."""
         assert self.answer.curvature is not None
         return self.answer.curvature

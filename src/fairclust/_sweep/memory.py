@@ -11,7 +11,8 @@ import numpy as np
 
 from .._algebra import laplacian
 from .._core import kernels
-from .._core.tiles import TILE
+from .._core.sparse_small import pair_table
+from .._core.tiles import MOST_IN_TABLES, TILE
 from .._memory import give_back, in_own_pages, on_lines
 from .._typing import FloatArray, IntArray
 from .layout import Layout, build_layout
@@ -72,7 +73,8 @@ class InMemorySweep:
         self.n_sweeps = 0
         self._steps = curvature_steps(layout.cell_counts, n_clusters)
         self._cold_steps = cold_steps(self._steps)
-        self._counts_all_if_cold = bool((self._cold_steps == 1).all())
+        counts_all_if_cold = bool((self._cold_steps == 1).all())
+        self._can_sort = self._has_few_costs and counts_all_if_cold and n_clusters <= MOST_IN_TABLES
 
     @property
     def excess(self) -> FloatArray:
@@ -159,7 +161,9 @@ class InMemorySweep:
         self.n_sweeps += 1
         masses, cost, log_partition, pairs, sampled = self._count(state, curvature=curvature)
         base = self._base_cost
-        curved = None if pairs is None or sampled is None else laplacian(pairs, masses, sampled)
+        curved = (
+            None if pairs is None or sampled is None else laplacian(pair_table(pairs, self.n_clusters), masses, sampled)
+        )
         return Answer(masses.T, base + cost, log_partition - state.scale * base, curved)
 
     def _count(self, state: State, *, curvature: bool) -> Tables:
@@ -179,11 +183,12 @@ class InMemorySweep:
     def _sort(self, state: State) -> None:
         """Tell the undecided from the sure, unless that is done, or would bring nothing.
 
-        They are copied: not of many rows, where room is dear, and curvature counts some of their runs only.
+        They are copied: not of many rows, where room is dear, and curvature counts some of their runs only. Of very
+        many clusters there are too few points to make a difference.
         """
         if self._undecided is not None and not self._undecided.has_sorted(state):
             self._undecided = None
-        if self._undecided is None and self._has_few_costs and not self._are_mixed and self._counts_all_if_cold:
+        if self._undecided is None and self._can_sort and not self._are_mixed:
             self._undecided = sort_points(
                 self.plan, self.layout, self.excess, self.weights, self.cell_masses[0], state, self.n_threads
             )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._algebra import Curvature
 from .._typing import FloatArray, IntArray
 
 _PIECE = 1 << 16  # labels that are compared at once
@@ -30,11 +31,14 @@ class State:
     rounding : ndarray of shape (n_clusters, n_cells) or None
         What clusters hold as labels of these prices, over what they hold softly. Assignments do not depend on it. None:
         nobody looked.
+    sizes : ndarray of shape (n_clusters,) or None
+        What clusters hold as labels, all cells together. Nor do they depend on this.
     """
 
     scale: float
     scaled_price: FloatArray
     rounding: FloatArray | None = None
+    sizes: FloatArray | None = None
     _price: FloatArray | None = field(default=None, init=False, repr=False)
 
     @property
@@ -56,14 +60,15 @@ class Answer(NamedTuple):
         Σ_p s_p·a_p.
     log_partition : float
         Σ_p log Σ_k exp(−scale·a_pk − pull_k).
-    curvature : ndarray of shape (n_cells, n_clusters, n_clusters) or None
-        −∂masses/∂scaled_price, one symmetric table per group (rows sum to 0).
+    curvature : Curvature or None
+        −∂masses/∂scaled_price, one symmetric table per group (n_cells, n_clusters, n_clusters), whose rows sum to 0; of
+        very many clusters, what is not zero of it.
     """
 
     masses: FloatArray
     cost: float
     log_partition: float
-    curvature: FloatArray | None = None
+    curvature: Curvature | None = None
 
 
 class HardAnswer(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._core.tiles import TILE
+from .._core.tiles import MOST_IN_TABLES, TILE
 from .._typing import FloatArray, IntArray
 
 _CURVATURE_POINTS = 1 << 8  # of each cell and cluster that curvature is counted over: a few percent off are near enough
@@ -24,6 +24,8 @@ _RARE = 32  # points of a cell per cluster, below which a sample keeps all of th
 def curvature_steps(counts: IntArray, n_clusters: int) -> IntArray:
     """Curvature is counted over one run of points in so many of each cell, by the cells' numbers of points."""
     n_cells = len(counts)
+    if n_clusters > MOST_IN_TABLES:  # their pairs are few, whoever is counted, and so are the points of each
+        return np.ones(n_cells, dtype=np.int64)
     least, most = _OF_A_CELL
     enough = min(max(_CURVATURE_POINTS * n_clusters, least), most)
     per_cell = max(enough * min(n_cells, _MANY_CELLS) // n_cells, TILE)

@@ -8,6 +8,7 @@ counts, are the same to rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ _MARGIN = 2 * _SURE  # as much again that prices may change by, one against anot
 _MOST = 0.25  # of the mean gap to the second choice that margins may be: then about as many points are undecided
 _MANY = 0.5  # of all points, however: then nothing is gained
 
-Tables = tuple[FloatArray, float, float, FloatArray | None, FloatArray | None]
+Tables = tuple[FloatArray, float, float, Any, FloatArray | None]
 """What the kernel ``sweep`` counts."""
 
 

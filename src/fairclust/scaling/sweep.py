@@ -391,12 +391,11 @@ class StreamedSweep:
             steps = curvature_steps(self.data.cell_counts.sum(axis=0), self.n_clusters)
             job = replace(job, steps=cold_steps(steps) if is_cold(state, self._gap) else steps)
         found = self.ask_total(soft_tables, job)
-        pairs, sampled = np.asarray(found.pairs), np.asarray(found.sampled)
         return Answer(
             masses=found.masses.T,
             cost=found.cost,
             log_partition=found.log_partition,
-            curvature=laplacian(pairs, found.masses, sampled) if curvature else None,
+            curvature=laplacian(found.pairs, found.masses, np.asarray(found.sampled)) if curvature else None,
         )
 
     def rows_of(self, positions: IntArray) -> IntArray:

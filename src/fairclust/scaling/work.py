@@ -19,6 +19,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._core import kernels
+from .._core.sparse_small import Pairs, pair_table
 from .._core.tiles import TILE
 from .._memory import in_own_pages, on_lines
 from .._objectives.centers import SQUARED_EUCLIDEAN
@@ -341,7 +342,7 @@ class SoftTables:
     masses: FloatArray
     cost: float
     log_partition: float
-    pairs: FloatArray | float = 0.0
+    pairs: Pairs | float = 0.0
     sampled: FloatArray | float = 0.0
     sums: FloatArray | float = 0.0
 
@@ -383,7 +384,7 @@ class _Rows:
         else:
             base, answer = self.kept[1], kernels.sweep(self.plan, self.kept[0], *how)
         masses, cost, log_partition, pairs, sampled = answer
-        curved = (0.0, 0.0) if job.steps is None else (pairs, sampled)
+        curved = (0.0, 0.0) if job.steps is None else (pair_table(pairs, masses.shape[1]), sampled)
         return SoftTables(masses, base + cost, log_partition - job.scale * base, *curved)
 
     def soft_sums(self, job: SoftJob) -> FloatArray:
