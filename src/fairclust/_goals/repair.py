@@ -49,16 +49,19 @@ class _Beyond(MoveTable):
 
     def move_kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
-        change = self.leave.T[:, :, None] + self.enter.T[:, None, :]  # (cell, from, to)
-        change[np.broadcast_to(self.has_nobody().T[:, :, None], change.shape)] = np.inf
-        own = np.arange(len(self.masses))
-        change[:, own, own] = np.inf
+        n_each = min(_SHORT_LIST + 1, len(self.masses))  # more ends are never among the first: one may be both
+        leave, cells = np.where(self.has_nobody(), np.inf, self.leave), np.arange(self.masses.shape[1])
+        source = np.argsort(leave, axis=0, kind="stable")[:n_each, None]
+        destination = np.argsort(self.enter, axis=0, kind="stable")[None, :n_each]
+        change = leave[source, cells] + self.enter[destination, cells]  # (from, to, cell)
+        change[source == destination] = np.inf
         flat = change.ravel()
         n_kept = min(_SHORT_LIST, flat.size)
         first = np.argpartition(flat, n_kept - 1)[:n_kept]
         first = first[flat[first] < -self.least()]
         first = first[np.argsort(flat[first], kind="stable")]
-        return np.column_stack((-flat[first], *np.unravel_index(first, change.shape)))
+        i, j, cell = np.unravel_index(first, change.shape)
+        return np.column_stack((-flat[first], cell, source[i, 0, cell], destination[0, j, cell]))
 
     def has_nobody(self) -> AnyArray:
         """Whether there is nobody of a cell in a cluster who could leave it, (n_clusters, n_cells)."""
