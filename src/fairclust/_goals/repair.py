@@ -142,12 +142,13 @@ def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, pr
     cost = hard.cost
     # Four moves per person beyond the goal, and some for every place of the table: more would go round in circles.
     most = 64 + 4 * int(table.value.sum() / unit) + hard.masses.size
+    in_vain: set[int] = set()  # clusters that people were moved to or from together, and back: others come first
     for _ in range(most):
         if not table.value.any():
             break
         best = pool.best(table.move_kinds())
         if best is None:
-            together = _together(table, pool)
+            together = _together(table, pool, in_vain)
             if together is None:
                 break
             cost += together
@@ -174,10 +175,11 @@ def _has_moved(table: _Beyond, one: _Candidate) -> bool:
     return True
 
 
-def _together(table: _Beyond, pool: _Pool) -> float | None:
+def _together(table: _Beyond, pool: _Pool, in_vain: set[int]) -> float | None:
     """Move several people together, to or from a cluster that no single move helps; what that costs. None: none do."""
     masses, moves, value = table.masses.copy(), dict(pool.moves), table.value.sum()
-    for cluster in np.argsort(-table.value, kind="stable")[: np.count_nonzero(table.value)].tolist():
+    worst_first = np.argsort(-table.value, kind="stable")[: np.count_nonzero(table.value)].tolist()
+    for cluster in sorted(worst_first, key=in_vain.__contains__):
         cost = 0.0
         for cell, sign in table.steps_together(cluster):
             one = pool.best(table.kinds_of_step(cluster, cell, sign))
@@ -189,7 +191,9 @@ def _together(table: _Beyond, pool: _Pool) -> float | None:
             pool.take(one, one.kind[2])
             cost += one.mass * one.extra
         if table.value.sum() < value - table.least():
+            in_vain.discard(cluster)
             return cost
+        in_vain.add(cluster)
         table.masses[:] = masses
         table.refresh(np.arange(len(masses)))
         pool.put_back(moves)

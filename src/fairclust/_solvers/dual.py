@@ -54,7 +54,7 @@ _AS_DEAR = 10.0  # a system of n prices costs n³, a sweep about so much per poi
 _SETTLING = 5  # most steps on hard masses
 _LARGEST_LOSS = 0.75  # no cluster may lose more of its mass in a step or a cooling: small fair clusters would vanish
 _SMALLEST_REST = 0.02  # of its plain size that a cold start leaves to every cluster
-_RESIZED = 1.1  # factor by which sizes may follow prices from one call to the next, where they are held
+_RESIZED = 1.1  # factor by which sizes of many clusters may follow prices from one call to the next
 _MOST_ROUNDED = 2.0  # factor from soft masses to those of labels, or back: where few points are left it says little
 
 
@@ -179,20 +179,20 @@ class Dual:
         return _label(sweep, found, fairness, fairness_weights)
 
     def _warm(self, sweep: Sweep, fairness: FairnessTerm, fairness_weights: FloatArray, start: State) -> _Found | None:
-        """Go on at the last temperature; where that is far to go, with sizes held near those of the last labels.
+        """Go on at the last temperature; where that is far to go, with sizes held at what clusters have now.
 
-        What clusters hold at these prices tells where sizes go; but where prices are far off, some hold nobody at all,
-        or their neighbours' people too.
+        Of many clusters some have nobody at all now, or their neighbours' people too, as prices are far off for a few:
+        theirs are held near those of the last labels.
         """
         answer = _answer(sweep, start.price, start.scale)
-        if not _are_many(fairness, sweep):
-            found = self._descend(sweep, fairness, fairness_weights, start, answer=answer)
-            if found is not None or not fairness.is_logarithmic:
-                return found
+        are_many = _are_many(fairness, sweep)
+        found = None if are_many else self._descend(sweep, fairness, fairness_weights, start, answer=answer)
+        if found is not None or not fairness.is_logarithmic:
+            return found
         gap = max(sweep.assign(np.zeros_like(start.price)).gap, np.finfo(float).tiny ** 0.5)
         scale = min(1.0 / (self.cooling[-1] * gap), start.scale)
         sizes = answer.masses.sum(axis=1)
-        if start.sizes is not None:
+        if are_many and start.sizes is not None:
             labels = start.sizes * (sizes.sum() / start.sizes.sum())  # they may be a sample's
             sizes = np.clip(sizes, labels / _RESIZED, labels * _RESIZED)
         return self._climb(sweep, fairness, fairness_weights, State(scale, start.price * scale), sizes)
