@@ -16,7 +16,7 @@ from ..records import SuiteResult
 _LARGE, _MIDDLE = 0.8, 0.05  # of N/K: at the first fairness decides, at the second distance
 # (clusters, groups, weights)
 _CASES = (
-    (50, 2, (_LARGE, _MIDDLE)), (200, 2, (_LARGE, _MIDDLE)),
+    (50, 2, (_LARGE, _MIDDLE)), (200, 2, (_LARGE, _MIDDLE)), (1000, 2, (_LARGE, _MIDDLE)),
     (20, 18, (_LARGE, _MIDDLE)), (20, 50, (_LARGE, _MIDDLE)),
 )  # fmt: skip
 _QUICK = ((50, 2, (_MIDDLE,)), (20, 18, (_MIDDLE,)))

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from fairclust import FairKMeans, datasets
+from fairclust._fairness.term import one_attribute
 from fairclust._fit import restarts
+from fairclust._fit.asks import WeightAsk
+from fairclust._solvers import Dual
+from fairclust._sweep.question import State
 
 
 class _MovesTriedError(Exception):
@@ -48,3 +52,13 @@ def _tries_moves(monkeypatch, data, n_clusters, weight):
 )
 def test_clusters_are_moved_where_a_sample_tells(monkeypatch, census, n_clusters, weight, tries):
     assert _tries_moves(monkeypatch, census, n_clusters, weight) is tries
+
+
+def test_a_cluster_that_is_cut_in_two_shares_its_people():
+    ask = WeightAsk(one_attribute(np.array([0.5, 0.5])), np.ones(3), Dual())
+    warm = State(1.0, np.arange(6.0).reshape(3, 2), sizes=np.array([10.0, 20.0, 3.0]))
+    found = ask.copied(warm, 1, 2)
+    np.testing.assert_array_equal(found.scaled_price, [[0, 1], [2, 3], [2, 3]])
+    np.testing.assert_array_equal(found.sizes, [10, 10, 10])
+    np.testing.assert_array_equal(warm.sizes, [10, 20, 3])
+    assert ask.copied(State(1.0, warm.scaled_price), 1, 2).sizes is None

@@ -20,7 +20,7 @@ from fairclust._goals.error import ErrorCone
 from fairclust._goals.exact import ExactCone
 from fairclust._goals.forgiving import ForgivingCone
 from fairclust._goals.overlap import OverlapCone
-from fairclust._goals.repair import repair
+from fairclust._goals.repair import _Beyond, repair
 from fairclust._goals.sizes import SizeInterval
 from fairclust._solvers.cone import ConeSolver, lower_bound
 from fairclust.errors import InvalidInputError
@@ -207,6 +207,21 @@ def test_people_who_are_alike_are_split():
     fixed = repair(sweep, conditions, sweep.last_labels(), hard, prices.state.price)
     assert not conditions.beyond(fixed.hard.masses).any()
     assert fixed.hard.cost >= lower_bound(sweep, conditions, prices.theta) - 1e-6
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_moves_that_help_most_are_found_by_their_ends(seed):
+    rng = np.random.default_rng(seed)
+    conditions = Conditions((Clause(ErrorCone(np.array([0.4, 0.6]), 0.05), 2),), np.eye(2))
+    table = _Beyond(conditions, rng.integers(0, 12, size=(int(rng.integers(2, 40)), 2)).astype(float), 1.0)
+    found = table.move_kinds()
+    change = table.leave.T[:, :, None] + table.enter.T[:, None, :]  # (cell, from, to), all of them
+    change[(table.masses.T < 1)[:, :, None] | np.eye(len(table.masses), dtype=bool)] = np.inf
+    wanted = np.sort(change.ravel())[:12]
+    np.testing.assert_allclose(-found[:, 0], wanted[wanted < -table.least()])
+    cell, source, destination = found[:, 1:].astype(int).T
+    np.testing.assert_array_equal(-found[:, 0], change[cell, source, destination])
 
 
 def test_two_people_move_together_where_every_single_move_leads_away():

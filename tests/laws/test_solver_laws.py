@@ -10,7 +10,8 @@ import pytest
 import oracles
 from cases import SOLVERS, SWEEPS, OracleSweep, in_memory_sweep, people
 from fairclust._fairness.term import one_attribute
-from fairclust._solvers import Bound, Dual
+from fairclust._solvers import Bound, Dual, dual
+from fairclust._solvers.held import held
 from fairclust._sweep.question import State
 
 
@@ -182,6 +183,23 @@ def test_dual_price_is_the_weighted_slope_at_what_labels_hold(n_groups):
         labels = oracles.hard_count(problem.costs, problem.codes, problem.n_groups, state.price)
         off[knows_labels] = abs(state.price - 500.0 * problem.fairness.slope(labels.masses)).max()
     assert off[True] < 0.1 * off[False]
+
+
+def test_sizes_of_many_clusters_are_held_near_those_of_the_last_labels(monkeypatch):
+    """At point costs that moved far, the last prices leave some clusters nobody: they are not what is held."""
+    problem, seen = inner(n_samples=2000, n_clusters=150), []
+    first = Dual().solve(in_memory_sweep(problem.costs, problem.codes, 2), problem.fairness, problem.weights(20.0))
+    moved = np.roll(problem.costs, 1, axis=1)
+    sweep = in_memory_sweep(moved, problem.codes, 2)
+    monkeypatch.setattr(dual, "held", lambda *given: (seen.append(given[2]), held(*given))[1])
+    start = dataclasses.replace(first.state, sizes=0.5 * first.state.sizes)  # as of a sample of half of them
+    Dual().solve(sweep, problem.fairness, problem.weights(20.0), start)
+    labels = first.state.sizes
+    assert labels.sum() == 2000
+    now = sweep(first.state).masses.sum(axis=1)
+    assert (now < 0.5 * labels).any()
+    assert (abs(np.log(seen[0] / labels)) < np.log(1.1) + 1e-6).all()
+    assert (seen[0] != labels).any()
 
 
 def test_what_labels_hold_is_bounded_where_nobody_is_left():

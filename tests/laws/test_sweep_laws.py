@@ -80,6 +80,8 @@ def test_every_sweep_answers_the_question_alike(sweep, q):
     assert answer.cost == pytest.approx(count.cost, rel=1e-4)
     assert answer.log_partition == pytest.approx(count.log_partition, rel=1e-4, abs=1e-2)
     weight = np.bincount(q.codes, weights=q.weights, minlength=q.n_groups)[:, None, None]
+    assert (abs(answer.curvature - count.curvature) <= 1e-3 * abs(count.curvature) + 1e-4 * weight).all()
+    weight = np.bincount(q.codes, weights=q.weights, minlength=q.n_groups)[:, None, None]
     assert (abs(answer.curvature - count.curvature) <= 2e-3 * abs(count.curvature) + 2e-4 * weight).all()
     hard = made.assign(q.scaled_price)
     wanted = oracles.hard_count(q.costs, q.codes, q.n_groups, q.scaled_price, q.weights)
