@@ -9,8 +9,8 @@
 namespace fairclust {
 
 // Open addressing: a pair's place is the first free one from where its number, well stirred, points to. What it holds, and
-// in which order sums were added, depends on the pairs alone.
-class PairMap {
+// in which order sums were added, depends on the pairs alone. Maps of several threads share no cache line.
+class alignas(64) PairMap {
 public:
     // Adds scale · value_p · value_q of all pairs of n choices of a point, in the order of the clusters.
     void add(const float* value, const int32_t* cluster, int n, double scale) {
