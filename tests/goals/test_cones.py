@@ -214,7 +214,7 @@ def test_people_who_are_alike_are_split():
 def test_moves_that_help_most_are_found_by_their_ends(seed):
     rng = np.random.default_rng(seed)
     conditions = Conditions((Clause(ErrorCone(np.array([0.4, 0.6]), 0.05), 2),), np.eye(2))
-    table = _Beyond(conditions, rng.integers(0, 12, size=(int(rng.integers(2, 40)), 2)).astype(float), 1.0)
+    table = _Beyond(conditions, rng.integers(0, 12, size=(int(rng.integers(2, 120)), 2)).astype(float), 1.0)
     found = table.move_kinds()
     change = table.leave.T[:, :, None] + table.enter.T[:, None, :]  # (cell, from, to), all of them
     change[(table.masses.T < 1)[:, :, None] | np.eye(len(table.masses), dtype=bool)] = np.inf

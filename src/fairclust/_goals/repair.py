@@ -20,6 +20,7 @@ from .cone import ROUNDING
 from .moves import MoveTable
 
 _SHORT_LIST = 12  # kinds of moves that points are looked up for at a time
+_MANY = 64  # clusters from which on moves are ranked by their ends: a table of all moves takes longer
 _CANDIDATES = 64  # points per kind of move: more are hardly ever moved
 _NOTHING = 1e-12  # of the people: less is rounding
 _MOST_LOOKED_AT = 2048  # compositions of a cluster, nearest first: two people of 22 groups, 28 of two
@@ -49,19 +50,26 @@ class _Beyond(MoveTable):
 
     def move_kinds(self) -> FloatArray:
         """Kinds of moves (cell, from, to) that help, best first, and by how much: rows (gain, cell, from, to)."""
-        n_each = min(_SHORT_LIST + 1, len(self.masses))  # more ends are never among the first: one may be both
-        leave, cells = np.where(self.has_nobody(), np.inf, self.leave), np.arange(self.masses.shape[1])
-        source = np.argsort(leave, axis=0, kind="stable")[:n_each, None]
-        destination = np.argsort(self.enter, axis=0, kind="stable")[None, :n_each]
-        change = leave[source, cells] + self.enter[destination, cells]  # (from, to, cell)
-        change[source == destination] = np.inf
+        leave, enter = np.where(self.has_nobody(), np.inf, self.leave).T, self.enter.T  # (cell, cluster)
+        are_many = len(self.masses) > _MANY
+        if are_many:
+            at_source, leave = _smallest(leave, _SHORT_LIST + 1)  # more are never among the first: one may be both ends
+            at_destination, enter = _smallest(enter, _SHORT_LIST + 1)
+        change = leave[:, :, None] + enter[:, None, :]  # (cell, from, to)
+        if are_many:
+            change[at_source[:, :, None] == at_destination[:, None, :]] = np.inf
+        else:
+            own = np.arange(len(self.masses))
+            change[:, own, own] = np.inf
         flat = change.ravel()
         n_kept = min(_SHORT_LIST, flat.size)
         first = np.argpartition(flat, n_kept - 1)[:n_kept]
         first = first[flat[first] < -self.least()]
         first = first[np.argsort(flat[first], kind="stable")]
-        i, j, cell = np.unravel_index(first, change.shape)
-        return np.column_stack((-flat[first], cell, source[i, 0, cell], destination[0, j, cell]))
+        cell, source, destination = np.unravel_index(first, change.shape)
+        if are_many:
+            source, destination = at_source[cell, source], at_destination[cell, destination]
+        return np.column_stack((-flat[first], cell, source, destination))
 
     def has_nobody(self) -> AnyArray:
         """Whether there is nobody of a cell in a cluster who could leave it, (n_clusters, n_cells)."""
@@ -117,6 +125,12 @@ class _Beyond(MoveTable):
             edge = [place for place, cost in zip(reached, after.tolist(), strict=True) if np.isfinite(cost)]
             seen.update(reached)
         return []
+
+
+def _smallest(values: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
+    """Where the so many smallest values of each row are, and what they are."""
+    at = np.argsort(values, axis=1, kind="stable")[:, :count]
+    return at, values[np.arange(len(values))[:, None], at]
 
 
 def repair(sweep: DataSweep, goal: Conditions, labels: Any, hard: HardAnswer, price: FloatArray) -> Repaired:
