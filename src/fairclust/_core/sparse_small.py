@@ -16,7 +16,7 @@ from scipy import sparse
 from .._typing import FloatArray, IntArray
 from .fallback_small import RIDGE, Measured, held_bend, measured, rounded
 
-_CLOSE = 1e-3  # of the first residual: what curvature is counted over is a sample, and Newton's step a guess
+_CLOSE = 1e-3  # of the first residual: Newton's step is a guess, and the next sweep tells
 _MOST_PRODUCTS = 500  # systems are well scaled: some tens are usual
 
 
@@ -99,10 +99,9 @@ def held_step(
     bend = held_bend(pull, wanted) + abs(slope) * scale / lengths
     bend += RIDGE * np.maximum(bend + scale * curvature.diagonal.T, np.finfo(float).tiny ** 0.5)
     bend = np.ascontiguousarray(bend.T)
+    diagonal = scale * curvature.diagonal + bend
     steps = _solved(
-        lambda x: scale * curvature.times(x) + bend * x,
-        lambda x: x / (scale * curvature.diagonal + bend),
-        np.ascontiguousarray(slope.T),
+        lambda x: scale * curvature.times(x) + bend * x, lambda x: x / diagonal, np.ascontiguousarray(slope.T)
     ).T
     return measured(np.where(pull > 0, np.minimum(steps, stride * (line - price)), 0.0), scale, slope)
 
