@@ -21,8 +21,6 @@ template <class T> static inline typename Simd<T>::vec splat(T x) {
     typename Simd<T>::vec zero = {};
     return x - zero;  // unlike x + 0, that is x whatever its sign: no instruction
 }
-template <class X> static inline X smaller(X a, X b) { return a < b ? a : b; }
-template <class X> static inline X larger(X a, X b) { return a > b ? a : b; }
 
 static inline vhalf low_half(vfloat v) {
     vhalf low;
@@ -50,19 +48,27 @@ static inline void store_float(float* p, vdouble v) {
     memcpy(p, &narrow, sizeof(narrow));
 }
 
-// 2^x for x <= 0, to the last few bits. x = n + f, |f| <= 1/2; 2^f by a polynomial that is 1 at 0 and within 1e-7 elsewhere; 2^n
-// is added to the exponent bits. Below 2^-115 the answer is that, which is as good as 0 here, and still normal as a share.
+// 2^x of n vectors, x <= 0, to the last few bits. x = n + f, |f| <= 1/2; 2^f by a polynomial that is 1 at 0 and within 1e-7 elsewhere;
+// 2^n is added to the exponent bits. Below 2^-115 the answer is that, which is as good as 0 here, and still normal as a share.
+// Every step waits for the one before it, so the vectors take turns.
+template <int n> static inline void powers_of_two(vfloat* x) {
+    constexpr float kRounds = 12582912.0f;  // added and taken away it rounds to nearest; n sits in the low bits
+    vfloat f[n], p[n];
+    vint32 exponent[n];
+    for (int v = 0; v < n; ++v) x[v] = larger<vfloat>(x[v], splat<float>(-115.0f));
+    for (int v = 0; v < n; ++v) p[v] = x[v] + kRounds;
+    for (int v = 0; v < n; ++v) exponent[v] = (vint32)p[v] << 23;
+    for (int v = 0; v < n; ++v) f[v] = x[v] - (p[v] - kRounds);
+    for (int v = 0; v < n; ++v) p[v] = splat<float>(0.0013264726404f) * f[v] + 0.0096715126969f;
+    for (int v = 0; v < n; ++v) p[v] = p[v] * f[v] + 0.0555073374589f;
+    for (int v = 0; v < n; ++v) p[v] = p[v] * f[v] + 0.2402224208413f;
+    for (int v = 0; v < n; ++v) p[v] = p[v] * f[v] + 0.6931469775973f;
+    for (int v = 0; v < n; ++v) p[v] = p[v] * f[v] + 1.0f;
+    for (int v = 0; v < n; ++v) x[v] = (vfloat)((vint32)p[v] + exponent[v]);
+}
 static inline vfloat power_of_two(vfloat x) {
-    x = larger(x, splat<float>(-115.0f));
-    const vfloat shifted = x + 12582912.0f;  // round to nearest: n sits in the low bits
-    const vfloat f = x - (shifted - 12582912.0f);
-    vfloat p = splat<float>(0.0013264726404f);
-    p = p * f + 0.0096715126969f;
-    p = p * f + 0.0555073374589f;
-    p = p * f + 0.2402224208413f;
-    p = p * f + 0.6931469775973f;
-    p = p * f + 1.0f;
-    return (vfloat)((vint32)p + ((vint32)shifted << 23));
+    powers_of_two<1>(&x);
+    return x;
 }
 
 static inline vfloat root(vfloat v) {
@@ -332,11 +338,13 @@ static inline void softmax_tile(const float* a, const float* next, int64_t n_clu
         }
         for (int64_t k = 0; k < n_clusters; ++k) {
             __builtin_prefetch(next + (first / S * n_clusters + k) * (kLine / 4));
+            const int64_t at = k * kTile + first * W;
+            vfloat value[S];
+            for (int v = 0; v < S; ++v) value[v] = least[v] - (load<float>(a + at + v * W) * scale + scaled_price[k]);
+            powers_of_two<S>(value);
             for (int v = 0; v < S; ++v) {
-                const int64_t at = k * kTile + (first + v) * W;
-                const vfloat value = power_of_two(least[v] - (load<float>(a + at) * scale + scaled_price[k]));
-                sum[v] += value;
-                store<float>(e + at, value);
+                sum[v] += value[v];
+                store<float>(e + at + v * W, value[v]);
             }
         }
         for (int v = 0; v < S; ++v) {

@@ -67,6 +67,17 @@ template <> inline vdouble load_first(const double* p, int64_t count) {
 }
 #endif
 
+template <class X> inline X smaller(X a, X b) { return a < b ? a : b; }
+template <class X> inline X larger(X a, X b) { return a > b ? a : b; }
+// One instruction each, which GCC 12 finds for the smaller one, and seldom for the larger.
+#if FC_VECTOR_BYTES == 64
+template <> inline vfloat larger(vfloat a, vfloat b) { return (vfloat)_mm512_max_ps((__m512)a, (__m512)b); }
+#elif FC_VECTOR_BYTES == 32
+template <> inline vfloat larger(vfloat a, vfloat b) { return (vfloat)_mm256_max_ps((__m256)a, (__m256)b); }
+#elif defined(__SSE2__)
+template <> inline vfloat larger(vfloat a, vfloat b) { return (vfloat)_mm_max_ps((__m128)a, (__m128)b); }
+#endif
+
 typedef int32_t vint32 __attribute__((vector_size(FC_VECTOR_BYTES)));
 
 // What a comparison says, a bit per lane.
