@@ -29,6 +29,7 @@ _COLD_TRUSTED = 2.0  # temperatures of the first step at the coldest: few points
 _LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model is wrong for other reasons, rounding
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
 _ONE = 1.0  # or one person, as people weigh on average
+_SHORT = 1.0  # temperatures that a rough climb's last step may go unchecked: the next climb's first sweep will tell
 _ROUGH = 10.0  # times the tolerance, on the way to cooler prices, and on samples, which differ from all points by more
 
 
@@ -142,11 +143,14 @@ class ConeSolver:
         at = self._at(sweep, conditions, theta, tau)
         trust = Trust(theta.shape, self.trusted)
         enough = (_ROUGH if rough else 1.0) * self.tol * tau * float(at.answer.masses.sum())
+        is_rough = rough or self.is_rough
         for _ in range(self.max_steps):
             taken = _newton(at, tau, conditions, trust.lengths)
-            if taken.promise <= enough and (
-                rough or self.is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)
-            ):
+            if is_rough and taken.longest <= _SHORT:
+                theta = conditions.centered(at.theta + taken.step)
+                priced, state = _priced(conditions, theta, tau)
+                return Prices(theta, tau, gap, state, priced.offset)
+            if taken.promise <= enough and (is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)):
                 break
             tried = self._at(sweep, conditions, conditions.centered(at.theta + taken.step), tau)
             kept = (tried.value - at.value) / taken.promise if taken.promise > 0 else 0.0
@@ -158,12 +162,16 @@ class ConeSolver:
         return Prices(at.theta, tau, gap, at.state, at.priced.offset)
 
     def _at(self, sweep: Sweep, conditions: Conditions, theta: FloatArray, tau: float) -> _At:
-        priced = conditions.prices(theta, _SOFTNESS * tau)
-        scale = 1.0 / tau
-        state = State(scale, conditions.by_cell(priced.by_column) * scale)
+        priced, state = _priced(conditions, theta, tau)
         answer = sweep(state, curvature=True)
         slope = cone_slope(answer.masses, conditions.membership, priced.jacobian, priced.offset_slope)
         return _At(theta, priced, state, answer, -tau * answer.log_partition - priced.offset, slope)
+
+
+def _priced(conditions: Conditions, theta: FloatArray, tau: float) -> tuple[Priced, State]:
+    """Prices at some θ and a temperature, and the state that has them."""
+    priced, scale = conditions.prices(theta, _SOFTNESS * tau), 1.0 / tau
+    return priced, State(scale, conditions.by_cell(priced.by_column) * scale)
 
 
 def _is_nearly_met(conditions: Conditions, masses: FloatArray, person: float) -> bool:
