@@ -195,6 +195,26 @@ def test_sizes_are_conditions_too():
     assert bound_of(costs, codes, tight) > bound_of(costs, codes, free)
 
 
+def test_rough_prices_are_nearly_as_good_in_fewer_sweeps():
+    n_sweeps = {ConeSolver(): 0, ConeSolver().rough(): 0}
+    for seed in range(5):
+        costs, codes, shares = small(seed, n_samples=400, n_clusters=4)
+        conditions = Conditions((Clause(ErrorCone(shares, 0.01), 3),), np.eye(3))
+        bounds = []
+        for solver in n_sweeps:
+            sweep = in_memory_sweep(costs, codes, 3)
+            prices = solver.solve(sweep, conditions)
+            n_sweeps[solver] += sweep.n_sweeps
+            bounds.append(lower_bound(sweep, conditions, prices.theta))
+        assert bounds[1] == pytest.approx(bounds[0], rel=1e-2)
+        # The last step went unchecked, and the right way: from where it led, one sweep is enough to know.
+        before = sweep.n_sweeps
+        solver.solve(sweep, conditions, prices)
+        assert sweep.n_sweeps == before + 1
+    exact, rough = n_sweeps.values()
+    assert rough < exact
+
+
 def test_people_who_are_alike_are_split():
     # Everybody stands at the same two places: prices alone cannot tell anyone from the next.
     costs = np.tile([[0.0, 4.0], [4.0, 0.0]], (50, 1))

@@ -146,7 +146,7 @@ class ConeSolver:
         is_rough = rough or self.is_rough
         for _ in range(self.max_steps):
             taken = _newton(at, tau, conditions, trust.lengths)
-            if is_rough and taken.longest <= _SHORT:
+            if is_rough and taken.longest <= _SHORT and not trust.holds_back(taken.lengths):
                 theta = conditions.centered(at.theta + taken.step)
                 priced, state = _priced(conditions, theta, tau)
                 return Prices(theta, tau, gap, state, priced.offset)

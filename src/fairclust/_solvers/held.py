@@ -76,7 +76,7 @@ class Held:
     def climb(self, sweep: Sweep, state: State, tol: float, max_steps: int, short: float = 0.0) -> Climbed:
         """Newton's steps at the state's temperature, until one promises less than ``tol`` of it per point.
 
-        Or until one is no longer than ``short`` temperatures: the last goes unchecked.
+        Or until one is no longer than ``short`` temperatures, and not for want of trust: it goes unchecked.
         """
         scale = state.scale
         start = np.minimum(state.price @ self.fairness.inverse, _STRIDE * self.line)
@@ -85,7 +85,8 @@ class Held:
         trust = Trust(start.shape)
         for _ in range(max_steps):
             taken = self._step(at, scale, trust.lengths)
-            if taken.promise <= enough or taken.longest <= short:
+            is_short = taken.longest <= short and not trust.holds_back(taken.lengths)
+            if taken.promise <= enough or is_short:
                 price = at.price + taken.step * min(1.0, _SHORT / max(taken.longest, np.finfo(float).tiny))
                 return Climbed(self._state(price, scale), self._state(at.price, scale).price, at.answer)
             tried = self._at(sweep, at.price + taken.step, scale)

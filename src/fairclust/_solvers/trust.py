@@ -16,6 +16,7 @@ _LEAST = 1e-12  # of any unknown's: it must be able to grow again
 _GROWTH = 2.0  # of trust after a step that kept its promise
 _MATTERS = 0.1  # of the farthest overshoot: less is no reason to be careful
 _KEPT = 0.1  # of its promise that a step must keep to be trusted farther
+_HELD_BACK = 0.5  # of its trusted length that an unknown alone goes when it wants to go just so far
 ENOUGH = 1e-4  # of its promise that a step must keep to be taken
 
 
@@ -49,6 +50,10 @@ class Trust:
         is_taken, is_kept = bool(kept >= ENOUGH), bool(kept >= _KEPT)
         learned_lengths(self.lengths, step, length, before, after, is_taken, is_kept, _MATTERS, _GROWTH)
         np.maximum(self.lengths, _LEAST, out=self.lengths)
+
+    def holds_back(self, length: FloatArray) -> bool:
+        """Whether a step, in temperatures, would be longer if it were trusted: that it is short then says little."""
+        return bool((length > _HELD_BACK * self.lengths).any())
 
     def shorten(self, which: FloatArray | slice) -> None:
         """Trust some unknowns half as far."""
