@@ -257,7 +257,8 @@ def _roughly_first(problem: Problem, ask: GoalAsk, start: Start) -> FitResult:
     """
     settings = problem.settings
     rough = replace(settings, max_iter=max(settings.max_iter - 1, 1), worth_a_step_back=_WORTH_COLD)
-    first = problem.fit_ask(ask.on_sample(1.0), start, rough)
+    fractional = ask.on_sample(1.0)
+    first = problem.fit_ask(replace(fractional, solver=fractional.solver.checked()), start, rough)
     first = replace(first, labels=None)  # room for as many again
     if first.masses.sum(axis=1).min() >= _MANY * problem.sweep.person:
         many = replace(ask, solver=ask.solver.for_many())

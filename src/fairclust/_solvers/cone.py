@@ -29,7 +29,7 @@ _COLD_TRUSTED = 2.0  # temperatures of the first step at the coldest: few points
 _LEAST_TRUSTED = 1e-3  # temperatures of the longest step: below this the model is wrong for other reasons, rounding
 _NEARLY = 2e-4  # of a cluster's people that may be beyond the goal when a temperature is done with: repair moves them
 _ONE = 1.0  # or one person, as people weigh on average
-_SHORT = 1.0  # temperatures that a rough climb's last step may go unchecked: the next climb's first sweep will tell
+_SHORT = 1.0  # temperatures that a last step on a sample may go unchecked: the next climb's first sweep will tell
 _ROUGH = 10.0  # times the tolerance, on the way to cooler prices, and on samples, which differ from all points by more
 
 
@@ -92,6 +92,8 @@ class ConeSolver:
         Most sweeps per temperature.
     is_rough : bool
         Whether a goal that is missed by what costs next to nothing will do: a few people, far from all others.
+    short : float
+        Temperatures that the last step of a climb may go unchecked.
     """
 
     cooling: tuple[float, ...] = (1.0, 0.2, 0.05)
@@ -101,6 +103,7 @@ class ConeSolver:
     trusted: float = TRUSTED
     max_steps: int = 60
     is_rough: bool = False
+    short: float = 0.0
 
     def solve(self, sweep: Sweep, conditions: Conditions, start: Prices | None = None) -> Prices:
         """Solve; from prices for nearby point costs, at their temperature, or cold."""
@@ -121,7 +124,11 @@ class ConeSolver:
         """The same without cooling beyond a cold start's end, and less exact: for samples, and for samples of those."""
         if self.is_rough:
             return self
-        return replace(self, coldest=self.cooling[-1], tol=_ROUGH * self.tol, is_rough=True)
+        return replace(self, coldest=self.cooling[-1], tol=_ROUGH * self.tol, is_rough=True, short=_SHORT)
+
+    def checked(self) -> ConeSolver:
+        """The same with every step checked: of all points steps that were not right cost iterations."""
+        return replace(self, short=0.0)
 
     def for_many(self) -> ConeSolver:
         """The same where a person is next to nothing: at the coldest, as many digits of the cost as after a start."""
@@ -146,12 +153,12 @@ class ConeSolver:
         is_rough = rough or self.is_rough
         for _ in range(self.max_steps):
             taken = _newton(at, tau, conditions, trust.lengths)
-            if is_rough and taken.longest <= _SHORT and not trust.holds_back(taken.lengths):
+            if taken.promise <= enough and (is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)):
+                break
+            if taken.longest <= self.short and not trust.holds_back(taken.lengths):
                 theta = conditions.centered(at.theta + taken.step)
                 priced, state = _priced(conditions, theta, tau)
                 return Prices(theta, tau, gap, state, priced.offset)
-            if taken.promise <= enough and (is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)):
-                break
             tried = self._at(sweep, conditions, conditions.centered(at.theta + taken.step), tau)
             kept = (tried.value - at.value) / taken.promise if taken.promise > 0 else 0.0
             if kept < ENOUGH and taken.longest < _LEAST_TRUSTED:
