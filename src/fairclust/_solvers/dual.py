@@ -40,7 +40,6 @@ from .trust import ENOUGH, Trust
 _TRUSTED = 3.0  # longest first step that is tried
 _SHORT = 2.0  # a warm start's step below this is taken unchecked: the next call's first sweep will tell
 _SHORT_COLD = 0.3  # the same, in a cold start
-_SHORT_HELD = 1.0  # the same, where sizes are held: of few prices, for many are held in every call, and must be right
 _FAR = 20.0  # temperatures: prices that are so wrong lead anywhere, and a start without them is as short
 _CLOSE = 1e-4  # of a temperature per point: a climb that promises less is done
 _ROUGH = 10.0  # times that, on the way to cooler prices
@@ -252,8 +251,7 @@ class Dual:
     ) -> _Found:
         """Newton's steps at one temperature with these sizes."""
         holding = held(fairness, fairness_weights, sizes, sweep.person)
-        short = 0.0 if _are_many(fairness, sweep) else _SHORT_HELD
-        found = holding.climb(sweep, state, tol, self.max_steps, short)
+        found = holding.climb(sweep, state, tol, self.max_steps)
         masses, curvature = found.answer.masses, found.answer.curvature
         assert curvature is not None
         relaxed = found.answer.cost + float(fairness_weights @ fairness.value(masses))

@@ -73,11 +73,8 @@ class Held:
     def _is_free(self) -> FloatArray:
         return self.pull > 0
 
-    def climb(self, sweep: Sweep, state: State, tol: float, max_steps: int, short: float = 0.0) -> Climbed:
-        """Newton's steps at the state's temperature, until one promises less than ``tol`` of it per point.
-
-        Or until one is no longer than ``short`` temperatures, and not for want of trust: it goes unchecked.
-        """
+    def climb(self, sweep: Sweep, state: State, tol: float, max_steps: int) -> Climbed:
+        """Newton's steps at the state's temperature, until one promises less than ``tol`` of it per point."""
         scale = state.scale
         start = np.minimum(state.price @ self.fairness.inverse, _STRIDE * self.line)
         at = self._at(sweep, np.where(self._is_free, start, self.line), scale)
@@ -85,8 +82,7 @@ class Held:
         trust = Trust(start.shape)
         for _ in range(max_steps):
             taken = self._step(at, scale, trust.lengths)
-            is_short = taken.longest <= short and not trust.holds_back(taken.lengths)
-            if taken.promise <= enough or is_short:
+            if taken.promise <= enough:
                 price = at.price + taken.step * min(1.0, _SHORT / max(taken.longest, np.finfo(float).tiny))
                 return Climbed(self._state(price, scale), self._state(at.price, scale).price, at.answer)
             tried = self._at(sweep, at.price + taken.step, scale)
