@@ -23,6 +23,7 @@ from fairclust._goals.overlap import OverlapCone
 from fairclust._goals.repair import _Beyond, repair
 from fairclust._goals.sizes import SizeInterval
 from fairclust._solvers.cone import ConeSolver, lower_bound
+from fairclust._solvers.trust import Trust
 from fairclust.errors import InvalidInputError
 
 U = np.array([0.5, 0.3, 0.15, 0.05])
@@ -193,6 +194,16 @@ def test_sizes_are_conditions_too():
     assert bound_of(costs, codes, bound) >= bound_of(costs, codes, free) * (1 - 1e-6)
     tight = Conditions(free.clauses, np.eye(3), SizeInterval(30.0, 30.0))
     assert bound_of(costs, codes, tight) > bound_of(costs, codes, free)
+
+
+def test_a_step_that_is_short_for_want_of_trust_is_told_from_one_near_the_end():
+    trust = Trust((1, 2), 2.0)
+    assert not trust.holds_back(np.array([[0.9, 0.1]]))
+    assert trust.holds_back(np.array([[1.1, 0.1]]))
+    trust.shorten(np.array([[False, True]]))
+    trust.shorten(np.array([[False, True]]))
+    assert not trust.holds_back(np.array([[0.9, 0.2]]))
+    assert trust.holds_back(np.array([[0.1, 0.3]]))
 
 
 def test_rough_prices_are_nearly_as_good_in_fewer_sweeps():

@@ -48,11 +48,11 @@ static inline void store_float(float* p, vdouble v) {
     memcpy(p, &narrow, sizeof(narrow));
 }
 
-// 2^x of n vectors, x <= 0, to the last few bits. x = n + f, |f| <= 1/2; 2^f by a polynomial that is 1 at 0 and within 1e-7 elsewhere;
-// 2^n is added to the exponent bits. Below 2^-115 the answer is that, which is as good as 0 here, and still normal as a share.
+// 2^x of some vectors, x <= 0, to the last few bits. x = m + f, |f| <= 1/2; 2^f by a polynomial that is 1 at 0 and within 1e-7 elsewhere;
+// 2^m is added to the exponent bits. Below 2^-115 the answer is that, which is as good as 0 here, and still normal as a share.
 // Every step waits for the one before it, so the vectors take turns.
 template <int n> static inline void powers_of_two(vfloat* x) {
-    constexpr float kRounds = 12582912.0f;  // added and taken away it rounds to nearest; n sits in the low bits
+    constexpr float kRounds = 12582912.0f;  // added and taken away it rounds to nearest; m sits in the low bits
     vfloat f[n], p[n];
     vint32 exponent[n];
     for (int v = 0; v < n; ++v) x[v] = larger<vfloat>(x[v], splat<float>(-115.0f));

@@ -69,7 +69,7 @@ template <> inline vdouble load_first(const double* p, int64_t count) {
 
 template <class X> inline X smaller(X a, X b) { return a < b ? a : b; }
 template <class X> inline X larger(X a, X b) { return a > b ? a : b; }
-// One instruction each, which GCC 12 finds for the smaller one, and seldom for the larger.
+// There is an instruction for each. GCC 12 finds that of the smaller one, and seldom that of the larger.
 #if FC_VECTOR_BYTES == 64
 template <> inline vfloat larger(vfloat a, vfloat b) { return (vfloat)_mm512_max_ps((__m512)a, (__m512)b); }
 #elif FC_VECTOR_BYTES == 32

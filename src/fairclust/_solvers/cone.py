@@ -150,10 +150,11 @@ class ConeSolver:
         at = self._at(sweep, conditions, theta, tau)
         trust = Trust(theta.shape, self.trusted)
         enough = (_ROUGH if rough else 1.0) * self.tol * tau * float(at.answer.masses.sum())
-        is_rough = rough or self.is_rough
         for _ in range(self.max_steps):
             taken = _newton(at, tau, conditions, trust.lengths)
-            if taken.promise <= enough and (is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)):
+            if taken.promise <= enough and (
+                rough or self.is_rough or _is_nearly_met(conditions, at.answer.masses, sweep.person)
+            ):
                 break
             if taken.longest <= self.short and not trust.holds_back(taken.lengths):
                 theta = conditions.centered(at.theta + taken.step)
