@@ -73,7 +73,7 @@ tour:            ## Print the house: every file and what lives there
 stubs: $(VENV)/.installed-test,lint,docs   ## Write the stub of the compiled module again, after a change of its bindings
 	$(BIN)/python -m pip install -q nanobind
 	$(BIN)/python -m nanobind.stubgen -q -m fairclust._core._kernels -o src/fairclust/_core/_kernels.pyi
-	sed -i.bak -E -e 's/-> tuple:/-> tuple[Any, ...]:/' -e 's/: Callable([,) ])/: Callable[..., Any]\1/g' \
+	sed -i.bak -E -e 's/-> tuple( \| None)?:/-> tuple[Any, ...]\1:/' -e 's/: Callable([,) ])/: Callable[..., Any]\1/g' \
 	  -e 's/^from typing import /from typing import Any, /' -e 's/^name: str = .*/name: str/' src/fairclust/_core/_kernels.pyi
 	rm src/fairclust/_core/_kernels.pyi.bak
 

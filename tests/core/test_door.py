@@ -19,6 +19,7 @@ compiled = pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
 INDICES = {
     "order": [-1, 10**6, 2**31 - 1],
     "labels": [-1, 1000, -(2**31)],
+    "known": [-1, 1000, -(2**31)],
     "codes": [-1, 1000],
     "indices": [-1, 10**6],
     "parent": [-1, 10**6],

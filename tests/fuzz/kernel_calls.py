@@ -94,6 +94,8 @@ def valid_calls(kernels: Any, seed: int = 0, dtype: Any = np.float32) -> list[Ca
                            "rows": np.zeros((n, K), dtype=np.float32), "n_threads": 2}),
         Call("label_sums", {"plan": plan, "X": np.asfortranarray(X), "labels": labels, "weights": weights,
                             "n_clusters": K, "n_threads": 2}),
+        Call("label_changes", {"plan": plan, "X": X, "labels": labels, "weights": weights,
+                               "known": np.where(np.arange(n) < 3, 0, labels).astype(np.int32), "n_clusters": K}),
         Call("soft_sums", {"plan": plan, "excess": excess, "X": X, "weights": weights, "scale": 1.5,
                            "scaled_price": price, "n_threads": 2}),
         Call("cheapest_moves", {"plan": plan, "excess": excess, "labels": labels,

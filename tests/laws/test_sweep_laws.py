@@ -345,6 +345,26 @@ def test_distances_equal_oracle(each_kernel, metric, dtype, weighted, n_features
     np.testing.assert_allclose(excess, costs - costs.min(axis=1, keepdims=True), rtol=2e-4, atol=2e-3)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", WIDTHS)
+def test_changes_of_labels_are_what_sums_differ_by(each_kernel, dtype, weighted, n_features, order):
+    data, sweep, labels = rows_of(1, dtype, weighted, n_features=n_features)
+    plan = each_kernel.Plan(*(getattr(sweep.layout, a) for a in ("order", "start", "size", "chunk", "chunk_cell")))
+    X, known = np.asarray(data.X, order=order), labels.copy()
+    known[::11] = (known[::11] + 1) % 3
+    change, moved = each_kernel.label_changes(plan, X, labels, sweep.weights, known, 3)
+    before, now = (each_kernel.label_sums(plan, X, those, sweep.weights, 3, 1) for those in (known, labels))
+    np.testing.assert_allclose(before + change, now, rtol=1e-12, atol=1e-9 * abs(data.X).max())
+    mass = np.where(labels == known, 0.0, 1.0 if sweep.weights is None else sweep.weights)
+    sizes = abs(data.X[sweep.layout.order].astype(float)) * mass[:, None]
+    wanted = [((labels == k).astype(float) + (known == k)) @ sizes for k in range(3)]
+    np.testing.assert_allclose(moved, wanted, rtol=1e-12)
+    known[::5] = (known[::5] + 1) % 3
+    assert each_kernel.label_changes(plan, X, labels, sweep.weights, known, 3) is None
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_features", WIDTHS)

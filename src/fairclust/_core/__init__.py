@@ -13,6 +13,7 @@ open_places         points that are near to a second choice, and what the others
 copy_costs          the costs of such points, side by side
 soft_rows           that softmax written out, one row per point
 label_sums          sums of the rows of X by label
+label_changes       what those gain and lose where few labels change
 cheapest_moves      points whose moves from one cluster to another cost least
 find_moves          points that a move to another cluster would serve better
 make_moves          those moves, one at a time, the means following
@@ -56,8 +57,8 @@ learned_lengths     how far each unknown's next step is trusted
 error_mixes         the dearest mixes whose KL error is within a limit, their worth, how they turn
 ==================  ===================================================================================
 
-X is stored row by row; ``distances``, ``sweep_rows``, ``assign_rows`` and ``label_sums`` also take it feature by
-feature (Fortran order).
+X is stored row by row; ``distances``, ``sweep_rows``, ``assign_rows``, ``label_sums`` and ``label_changes`` also take
+it feature by feature (Fortran order).
 Costs are stored as the excess over the point's cheapest cluster, ``[tile][cluster][point of the tile]``, float32.
 Tables are (cells, clusters), float64. A new kernel lands with its NumPy twin, a law test and a benchmark.
 """

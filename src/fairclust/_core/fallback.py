@@ -44,8 +44,9 @@ __all__ = [
     "Plan", "assign", "assign_rows", "associations", "cheapest_moves", "coded_costs", "coded_distances",
     "coded_moves", "coded_sums", "cone_slope", "cone_step", "contract", "coordinate_medians", "copy_costs",
     "damped_cone_step", "damped_weight_step", "distances", "error_mixes", "feature_moments", "halves", "held_look",
-    "held_step", "kl_beyond", "kl_expansion", "kl_value", "label_sums", "laplacian", "learned_lengths", "link_costs",
-    "match_nodes", "median_sums", "medoids", "move_nodes", "move_rows", "name", "newton_step", "newton_system",
+    "held_step", "kl_beyond", "kl_expansion", "kl_value", "label_changes", "label_sums", "laplacian",
+    "learned_lengths", "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "move_rows", "name",
+    "newton_step", "newton_system",
     "note_moves", "open_places", "response", "rounding", "soft_rows", "soft_sums", "sparse_distances", "sparse_sums",
     "sweep", "sweep_rows", "trial_costs", "visiting_order", "weighted_look",
 ]  # fmt: skip
@@ -321,6 +322,29 @@ def label_sums(
     for _, rows, _ in plan.chunks():
         np.add.at(sums, labels[rows], X[plan.order[rows]].astype(float) * _weights(weights, rows)[:, None])
     return sums
+
+
+_FEW_CHANGES = 10  # one in so many labels: each row is taken away here and added there
+
+
+def label_changes(
+    plan: Plan, X: FloatArray, labels: IntArray, weights: FloatArray | None, known: IntArray, n_clusters: int
+) -> tuple[FloatArray, FloatArray] | None:
+    """What changes from ``known`` to ``labels`` add to sums by label (K, M), and how much comes and goes without signs.
+
+    None: so many change that adding up all is no dearer.
+    """
+    changed = np.flatnonzero(labels != known)
+    if len(changed) * _FEW_CHANGES > len(labels):
+        return None
+    values = X[plan.order[changed]].astype(float)
+    if weights is not None:
+        values *= weights[changed][:, None]
+    change, moved = np.zeros((2, n_clusters, X.shape[1]))
+    for sign, to in ((-1.0, known[changed]), (1.0, labels[changed])):
+        np.add.at(change, to, sign * values)
+        np.add.at(moved, to, np.abs(values))
+    return change, moved
 
 
 def find_moves(

@@ -2,6 +2,8 @@
 
 #include "bindings.hpp"
 
+#include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "moves.hpp"
@@ -458,6 +460,55 @@ static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weig
     return parts.sum(n_clusters, M, whole_vectors(M));
 }
 
+// A row that goes from one cluster to another: what sums by label gain and lose, and how much, without signs, comes and goes.
+static void note_change(const double* __restrict row, int64_t count, double* __restrict lost, double* __restrict gained,
+                        double* __restrict moved_from, double* __restrict moved_to) {
+    for (int64_t m = 0; m < count; ++m) {
+        const double size = std::abs(row[m]);
+        lost[m] -= row[m];
+        gained[m] += row[m];
+        moved_from[m] += size;
+        moved_to[m] += size;
+    }
+}
+
+// All such rows. None where so many change that adding up all is no dearer.
+template <class T>
+static std::optional<nb::tuple> label_changes(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weights weights, In<int32_t, 1> known,
+                                int64_t n_clusters) {
+    constexpr int64_t kFew = 10;    // one in so many: each row is taken away here and added there, out of turn
+    constexpr int64_t kPiece = 64;  // labels that are compared at once
+    const int64_t M = X.shape(1), N = plan.n_points(), stride = feature_stride<T>(X);
+    require_clusters(n_clusters);
+    plan.require_rows(X);
+    plan.require_weights(weights);
+    require_labels("labels", labels, N, n_clusters);
+    require_labels("known", known, N, n_clusters);
+    const int32_t *now = labels.data(), *before = known.data();
+    int64_t n_changed = 0;
+    for (int64_t p = 0; p < N; ++p) n_changed += now[p] != before[p];
+    if (n_changed * kFew > N) return std::nullopt;
+    auto change = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(M)});
+    auto moved = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(M)});
+    std::vector<double> row(M);
+    for (int64_t first = 0; first < N && n_changed > 0; first += kPiece) {
+        const int64_t last = std::min(first + kPiece, N);
+        if (std::memcmp(now + first, before + first, (last - first) * sizeof(int32_t)) == 0) continue;
+        for (int64_t p = first; p < last; ++p) {
+            if (now[p] == before[p]) continue;
+            --n_changed;
+            const int64_t at = plan.order()[p], from = before[p] * M, to = now[p] * M;
+            const double weight = weights ? weights->data()[p] : 1.0;
+            if (stride)
+                for (int64_t m = 0; m < M; ++m) row[m] = weight * static_cast<double>(X.data()[m * stride + at]);
+            else
+                for (int64_t m = 0; m < M; ++m) row[m] = weight * static_cast<double>(X.data()[at * M + m]);
+            note_change(row.data(), M, change.data() + from, change.data() + to, moved.data() + from, moved.data() + to);
+        }
+    }
+    return nb::make_tuple(change, moved);
+}
+
 template <class T>
 static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weights weights, double scale,
                        Prices scaled_price, int n_threads) {
@@ -604,6 +655,8 @@ template <class T> static void define(nb::module_& m) {
           "scale"_a = 0.0, "before"_a.none().noconvert() = nb::none(), "with_sums"_a = true);
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
+    m.def("label_changes", &label_changes<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
+          "weights"_a.none().noconvert(), "known"_a.noconvert(), "n_clusters"_a);
     m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "labels"_a.noconvert(), "enter"_a.noconvert(), "leave"_a.noconvert(), "enter_share"_a.noconvert(),
           "leave_share"_a.noconvert(), "least"_a, "n_threads"_a);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from .._sweep.question import Answer, State
 from .._table.coded import CodedRows
 from .._typing import FloatArray, IntArray
 from . import centers
+from .known_sums import KnownSums, LabelChanges
 from .means import MeansObjective
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 
 _FEW = 8  # one in so many labels that change: adding up the changes takes less than adding up all
-_MOST_CHANGES = 20  # in a row, so that rounding cannot add up either
 
 
 class CodedKMeansObjective(MeansObjective):
@@ -44,11 +44,12 @@ class CodedKMeansObjective(MeansObjective):
         self.rows = rows
         self._weights = weights
         self.variance = _mean_variance(rows, weights)
-        self._known: _Sums | None = None  # the last sums that were asked for
+        self._known = KnownSums()
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Means of what is there; where nobody in a cluster has a value, the mean of all."""
-        return self._as_centers(self.rows.means(self._followed(sweep, labels)))
+        add_up, changes_from = partial(self._add_up, sweep, labels), partial(self._changes, sweep, labels)
+        return self._as_centers(self.rows.means(self._known.of(sweep, labels, add_up, changes_from)))
 
     def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
         """Means weighted by the soft assignments."""
@@ -157,32 +158,20 @@ class CodedKMeansObjective(MeansObjective):
         )  # fmt: skip
         return sums
 
-    def _followed(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
-        """Sums by label; where few labels changed since the last ones, those with the changes."""
-        known = self._known
-        if known is not None and known.sums.shape[0] == sweep.n_clusters and known.n_changes < _MOST_CHANGES:
-            changed = np.flatnonzero(labels != known.labels)
-            if len(changed) <= len(labels) // _FEW:
-                rows = self.rows.take(sweep.layout.order[changed])
-                mass = np.ones(len(changed)) if sweep.weights is None else sweep.weights[changed]
-                sums = known.sums + rows.sums(labels[changed], mass, sweep.n_clusters)
-                sums -= rows.sums(known.labels[changed], mass, sweep.n_clusters)
-                self._known = _Sums(labels.copy(), sums, known.n_changes + 1)
-                return sums
-        self._known = _Sums(labels.copy(), self._sums(sweep, labels, sweep.weights), 0)
-        return self._known.sums
+    def _add_up(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
+        return self._sums(sweep, labels, sweep.weights)
+
+    def _changes(self, sweep: InMemorySweep, labels: IntArray, known: IntArray) -> LabelChanges | None:
+        changed = np.flatnonzero(labels != known)
+        if len(changed) > len(labels) // _FEW:
+            return None
+        rows = self.rows.take(sweep.layout.order[changed])
+        mass = np.ones(len(changed)) if sweep.weights is None else sweep.weights[changed]
+        come, gone = (rows.sums(those[changed], mass, sweep.n_clusters) for those in (labels, known))
+        return LabelChanges(come - gone, np.abs(come) + np.abs(gone))
 
     def _as_centers(self, means: FloatArray) -> FloatArray:
         return np.ascontiguousarray(means, dtype=self.rows.dtype)
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Sums by label, the labels, and how many times the sums were changed since they were added up."""
-
-    labels: IntArray
-    sums: FloatArray
-    n_changes: int
 
 
 class _Points:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from .._sweep.question import State
 from .._typing import FloatArray, IntArray
 from . import centers
 from .centers import SQUARED_EUCLIDEAN
+from .known_sums import KnownSums, LabelChanges
 from .means import MeansObjective
 
 if TYPE_CHECKING:
@@ -37,11 +39,12 @@ class KMeansObjective(MeansObjective):
         self.X = X
         self._weights = weights
         self.variance = centers.mean_variance(X, weights)
+        self._known = KnownSums()
 
     def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
         """Means of the clusters; an empty cluster's mean is zero."""
-        sums = kernels.label_sums(sweep.plan, self.X, labels, sweep.weights, sweep.n_clusters, sweep.n_threads)
-        return self._means(sums, sizes)
+        add_up, changes_from = partial(self._add_up, sweep, labels), partial(self._changes, sweep, labels)
+        return self._means(self._known.of(sweep, labels, add_up, changes_from, keeps_labels=sweep.has_few_costs), sizes)
 
     def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
         """Means weighted by the soft assignments."""
@@ -97,6 +100,14 @@ class KMeansObjective(MeansObjective):
         ):
             n_moves += made
         return n_moves
+
+    def _add_up(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
+        sums = kernels.label_sums(sweep.plan, self.X, labels, sweep.weights, sweep.n_clusters, sweep.n_threads)
+        return np.asarray(sums)
+
+    def _changes(self, sweep: InMemorySweep, labels: IntArray, known: IntArray) -> LabelChanges | None:
+        changes = kernels.label_changes(sweep.plan, self.X, labels, sweep.weights, known, sweep.n_clusters)
+        return None if changes is None else LabelChanges(*changes)
 
     def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
         means = sums / np.maximum(sizes, _TINY)[:, None]  # of nobody: zero

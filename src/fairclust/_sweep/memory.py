@@ -74,7 +74,7 @@ class InMemorySweep:
         self._steps = curvature_steps(layout.cell_counts, n_clusters)
         self._cold_steps = cold_steps(self._steps)
         counts_all_if_cold = bool((self._cold_steps == 1).all())
-        self._can_sort = self._has_few_costs and counts_all_if_cold and n_clusters <= MOST_IN_TABLES
+        self._can_sort = self.has_few_costs and counts_all_if_cold and n_clusters <= MOST_IN_TABLES
 
     @property
     def excess(self) -> FloatArray:
@@ -106,7 +106,7 @@ class InMemorySweep:
 
     def _make_room(self) -> None:
         """Many bytes are needed next: what the C library keeps of others goes back first."""
-        if not self._has_few_costs:
+        if not self.has_few_costs:
             give_back()
 
     def forget(self) -> None:
@@ -195,7 +195,8 @@ class InMemorySweep:
             self._are_mixed = self._undecided is None  # the mean gap is that of far people, and tells nothing
 
     @property
-    def _has_few_costs(self) -> bool:
+    def has_few_costs(self) -> bool:
+        """Whether a second array of labels, or a few of the costs, takes no room to speak of."""
         return self.n_samples * self.n_clusters < _MANY_COSTS
 
     def assign(self, price: FloatArray, gaps: FloatArray | None = None, *, split: float = 0.0) -> HardAnswer:
