@@ -51,10 +51,16 @@ class Times:
         return statistics.median(self.cpu_seconds) / statistics.median(other.cpu_seconds)
 
 
-def time_interleaved(functions: Mapping[str, Callable[[], object]], repeats: int, warm_up: int = 0) -> dict[str, Times]:
+def time_interleaved(
+    functions: Mapping[str, Callable[[], object]],
+    repeats: int,
+    warm_up: int = 0,
+    before: Callable[[], object] = lambda: None,
+) -> dict[str, Times]:
     """Time several functions in turn, repeat by repeat: slow drifts of the machine then hit all of them alike.
 
-    The order turns by one from repeat to repeat, so that none always follows the same other.
+    The order turns by one from repeat to repeat, so that none always follows the same other. ``before`` is called ahead
+    of each, untimed.
     """
     for _ in range(warm_up):
         for function in functions.values():
@@ -66,6 +72,7 @@ def time_interleaved(functions: Mapping[str, Callable[[], object]], repeats: int
         turn = repeat % len(names)
         for name in names[turn:] + names[:turn]:
             gc.collect()
+            before()
             cpu_began, began = time.process_time(), time.perf_counter()
             functions[name]()
             seconds[name].append(time.perf_counter() - began)
