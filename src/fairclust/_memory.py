@@ -18,9 +18,8 @@ _WORTH_PAGES = 1 << 20  # bytes: for fewer, it does not matter where they are
 
 _LINE = 64  # bytes of a cache line
 
-_FRAME = (
-    1 << 12
-)  # values that a frame claims: 32 KB, twice a piece, so that it begins one of 64 KB and leaves half of it
+# Values that a frame claims: 32 KB, twice a piece, so that it begins one of 64 KB and leaves half of it.
+_FRAME = 1 << 12
 
 _BEGINNING = 1 << 12  # bytes; what is looked for stands in the first lines
 

@@ -46,9 +46,8 @@ __all__ = [
     "damped_cone_step", "damped_weight_step", "distances", "error_mixes", "feature_moments", "halves", "held_look",
     "held_step", "kl_beyond", "kl_expansion", "kl_value", "label_changes", "label_sums", "laplacian",
     "learned_lengths", "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "move_rows", "name",
-    "newton_step", "newton_system",
-    "note_moves", "open_places", "response", "rounding", "soft_rows", "soft_sums", "sparse_distances", "sparse_sums",
-    "sweep", "sweep_rows", "trial_costs", "visiting_order", "weighted_look",
+    "newton_step", "newton_system", "note_moves", "open_places", "response", "rounding", "soft_rows", "soft_sums",
+    "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "trial_costs", "visiting_order", "weighted_look",
 ]  # fmt: skip
 
 name = "numpy"
