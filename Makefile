@@ -13,7 +13,7 @@ endif
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/fairclust/_core/*.cpp src/fairclust/_core/*.hpp)
 MODULES := $(shell find src -name '*.py' 2>/dev/null | sort | cksum | cut -d' ' -f1)
 
-.PHONY: tour browser fuzz sanitize coverage demo review stubs test-oldest test test-slow lint format bench bench-full wheel docs clean help
+.PHONY: tour golden golden-quality golden-accept browser fuzz sanitize coverage demo review stubs test-oldest test test-slow lint format bench bench-full wheel docs clean help
 
 help:            ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -48,6 +48,19 @@ test: $(VENV)/.installed-test,lint,docs browser   ## Lint, type-check and test (
 
 test-slow: $(VENV)/.installed-test,lint   ## The tests that take minutes each
 	$(BIN)/python -m pytest -m slow
+
+# Fits whose results are written down in tests/golden/golden.json; ONLY= takes the cases whose names hold this text.
+MODE = bits
+ONLY =
+GOLDEN = cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m golden --only "$(ONLY)"
+golden: $(VENV)/.installed-test,lint   ## Compare a hundred fits with the record, bit for bit; MODE=quality, ONLY="ncut"
+	$(GOLDEN) $(MODE)
+
+golden-quality: $(VENV)/.installed-test,lint   ## The same after a change of method: goals met, costs and energies, evaluations
+	$(GOLDEN) quality
+
+golden-accept: $(VENV)/.installed-test,lint   ## Record what these fits find now
+	$(GOLDEN) accept
 
 lint: $(VENV)/.installed-test,lint   ## Lint and type-check only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -1,0 +1,132 @@
+"""What moved between two records of the golden fits: bit for bit, or by quality."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+Record = Mapping[str, Any]  # what one fit found
+Records = Mapping[str, Record]
+
+MOST_ON_AVERAGE = 1e-3  # relative rise of the judged figure, over the cases of a kind of request
+MOST_OF_ONE = 1e-2  # of one case
+_SMALL_ERROR = 0.1  # nats: a fairness error that is judged is compared with no less than this
+
+
+def moved(old: Records, new: Records) -> list[str]:
+    """A line for each case that is not the same bit for bit, and what of it moved."""
+    lines = [f"{name}: not recorded" for name in new if name not in old]
+    lines += [f"{name}: recorded, but not fitted now" for name in old if name not in new]
+    for name in old:
+        changes = list(_changes(old[name], new[name])) if name in new else []
+        if changes:
+            lines.append(f"{name}: {'; '.join(changes)}")
+    return lines
+
+
+def quality(old: Records, new: Records, reasons: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """A table of what a change of method did to each kind of request, and a line for each case that became worse.
+
+    Goals, sizes, certificates and results that were there must be there. The judged figure (the energy at a weight,
+    the cost where a goal is met in both records, the fairness error within a budget of cost) may rise by
+    `MOST_ON_AVERAGE` in the mean of a kind and `MOST_OF_ONE` in a case. Cases with a reason are only listed.
+    """
+    both = [name for name in old if name in new]
+    lost = {name: list(_lost(old[name], new[name])) for name in both}
+    rises = {name: rise for name in both if (rise := _rise(old[name], new[name])) is not None}
+    for name, rise in rises.items():
+        if rise > MOST_OF_ONE:
+            judged = new[name]["judged"]
+            lost[name].append(f"{judged} {_shown(old[name][judged], new[name][judged])}")
+    table = [f"{'kind':16}{'cases':>6}{'judged':>7}{'mean':>10}{'worst':>10}{'evaluations':>13}  worst case"]
+    worse = [f"{name}: {'; '.join(what)}" for name, what in lost.items() if what and name not in reasons]
+    for kind in dict.fromkeys(record["kind"] for record in new.values()):
+        names = [name for name in both if new[name]["kind"] == kind]
+        judged = {name: rises[name] for name in names if name in rises and name not in reasons}
+        mean = float(np.mean(list(judged.values()))) if judged else 0.0
+        worst = max(judged, key=judged.__getitem__, default="")
+        spent = [sum(records[name].get("evaluations", 0) for name in names) for records in (old, new)]
+        ratio = spent[1] / spent[0] if spent[0] else math.nan
+        table.append(
+            f"{kind:16}{len(names):6}{len(judged):7}{mean:+10.3%}{judged.get(worst, 0.0):+10.3%}{ratio:11.2f} ×"
+            f"  {worst}"
+        )
+        if mean > MOST_ON_AVERAGE:
+            worse.append(f"kind {kind!r}: {mean:+.3%} on average of {len(judged)} cases")
+    table += [
+        f"excused: {name}: {'; '.join(lost[name]) or 'not worse'} ({reasons[name]})" for name in both if name in reasons
+    ]
+    table += [f"better: {name}: {what}" for name in both if (what := _gained(old[name], new[name]))]
+    return table, worse
+
+
+def _changes(old: Record, new: Record) -> Iterator[str]:
+    hashes = []
+    for key in dict.fromkeys([*old, *new]):
+        before, now = old.get(key, "nothing"), new.get(key, "nothing")
+        if json.dumps(before) == json.dumps(now):
+            continue
+        if _is_hash(before) and _is_hash(now):
+            hashes.append(key)
+        else:
+            yield f"{key} {_shown(before, now)}"
+    if hashes:
+        yield f"other bits in {', '.join(hashes)}"
+
+
+def _lost(old: Record, new: Record) -> Iterator[str]:
+    """What was there and is not any more."""
+    if "error" in new:
+        if "error" not in old:
+            yield f"ends with {new['error']}"
+        return
+    if "error" in old:
+        return
+    if _is_goal(new) and old["goal_met"] and not new["goal_met"]:
+        errors = _shown(old["max_fairness_error"], new["max_fairness_error"])
+        yield f"the goal was met and is not: max_fairness_error {errors}"
+    if _has_odd_sizes(new) and not _has_odd_sizes(old):
+        yield "the bounds on sizes were kept and are not"
+    bounds = [record.get("lower_bound", math.nan) for record in (old, new)]
+    if new["goal_met"] and math.isfinite(bounds[0]) and not math.isfinite(bounds[1]):
+        yield f"lower_bound {_shown(*bounds)}"
+
+
+def _gained(old: Record, new: Record) -> str:
+    if "error" in old and "error" not in new:
+        return f"a result instead of {old['error']}"
+    return "the goal is met now" if _is_goal(new) and new["goal_met"] and not old["goal_met"] else ""
+
+
+def _rise(old: Record, new: Record) -> float | None:
+    """By which share the judged figure rose; None where there is nothing to compare."""
+    if "error" in old or "error" in new:
+        return None
+    if _is_goal(new) and not (old["goal_met"] and new["goal_met"]):
+        return None
+    judged = new["judged"]
+    unit = max(old[judged], _SMALL_ERROR) if judged == "max_fairness_error" else abs(old[judged])
+    rise = new[judged] - old[judged]
+    return rise / unit if unit else (math.inf if rise > 0 else 0.0)
+
+
+def _is_goal(record: Record) -> bool:
+    return "error" not in record and record["judged"] != "energy"
+
+
+def _has_odd_sizes(record: Record) -> bool:
+    return any(text.startswith("ClusterSizeWarning") for text in record["warnings"])
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 12 and set(value) <= set("0123456789abcdef")
+
+
+def _shown(before: Any, now: Any) -> str:
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (before, now)]
+    share = f" ({now / before - 1:+.3g} of it)" if all(numbers) and before else ""
+    return f"{before!r} → {now!r}{share}"
