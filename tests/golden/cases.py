@@ -33,9 +33,8 @@ class Case:
     @property
     def judged(self) -> str:
         """The figure that is to be small: what the goal asks the fit to minimise."""
-        return {"plain": "energy", "weight": "energy", "cost increase": "max_fairness_error"}.get(
-            self.goal[0], "objective"
-        )
+        kind, _ = self.goal
+        return {"plain": "energy", "weight": "energy", "cost increase": "max_fairness_error"}.get(kind, "objective")
 
 
 PLAIN = ("plain", None)
@@ -120,6 +119,7 @@ CASES = [
     # K-means, by the method
     Case("kmeans bound solver", "planar unequal", "kmeans", 2, ("weight", 10.0), {"solver": "bound"}),
     Case("kmeans bound solver, blobs", "small", "kmeans", 4, ("weight", 60.0), {"solver": "bound"}),
+    Case("kmeans bound solver, error", "small", "kmeans", 4, ERROR, {"solver": "bound"}),
     Case("kmeans soft assignments", "blobs", "kmeans", 6, ("weight", 300.0), {"assignments": "soft"}),
     Case("kmeans not polished", "blobs", "kmeans", 6, ERROR, {"polish": False}),
     Case("kmeans random starts", "small", "kmeans", 4, ERROR, {"init": "random"}),
@@ -132,6 +132,8 @@ CASES = [
     Case("kmeans Parquet, exact", "many", "kmeans", 5, EXACT, source="parquet"),
     Case("kmeans Parquet, balance", "many", "kmeans", 6, ("balance", 0.2), source="parquet"),
     Case("kmeans Parquet, categories", "frame", "kmeans", 5, ERROR, _GAPS, source="parquet"),
+    Case("kmeans Parquet, attributes", "attributes", "kmeans", 5, ("error", 0.02), source="parquet",
+         groups={"quantile_bins": {"age": 3}}),
     Case("kmeans Dask, weight", "many", "kmeans", 6, ("weight", 2000.0), source="dask"),
     Case("kmeans Dask, bounds", "many", "kmeans", 6, ("bounds", 0.2), source="dask"),
     Case("kmeans Dask cluster, error", "many weighted", "kmeans", 6, ERROR, source="dask cluster"),
@@ -157,6 +159,7 @@ CASES = [
     Case("ncut error", "blobs", "ncut", 5, ERROR),
     Case("ncut exact, 20 rows", "tiny", "ncut", 2, EXACT, {"n_neighbors": 5}),
     Case("ncut balance", "blobs", "ncut", 5, ("balance", 0.2)),
+    Case("ncut bounds", "small", "ncut", 3, ("bounds", 0.3)),
     Case("ncut graph, error", "graph", "ncut", 5, ERROR, _GRAPH),
     Case("ncut Gower, weight", "frame", "ncut", 4, ("weight", 5.0), _GOWER),
     Case("ncut overlap, error", "overlap", "ncut", 4, ERROR),

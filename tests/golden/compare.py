@@ -14,6 +14,7 @@ Records = Mapping[str, Record]
 
 MOST_ON_AVERAGE = 1e-3  # relative rise of the judged figure, over the cases of a kind of request
 MOST_OF_ONE = 1e-2  # of one case
+_ROUNDING = 1e-6  # relative: costs are kept in single precision
 _SMALL_ERROR = 0.1  # nats: a fairness error that is judged is compared with no less than this
 
 
@@ -91,9 +92,11 @@ def _lost(old: Record, new: Record) -> Iterator[str]:
         yield f"the goal was met and is not: max_fairness_error {errors}"
     if _has_odd_sizes(new) and not _has_odd_sizes(old):
         yield "the bounds on sizes were kept and are not"
-    bounds = [record.get("lower_bound", math.nan) for record in (old, new)]
-    if new["goal_met"] and math.isfinite(bounds[0]) and not math.isfinite(bounds[1]):
-        yield f"lower_bound {_shown(*bounds)}"
+    before, now = (record.get("lower_bound", math.nan) for record in (old, new))
+    if new["goal_met"] and math.isfinite(before) and not math.isfinite(now):
+        yield f"lower_bound {_shown(before, now)}"
+    if new["goal_met"] and now > new["objective"] * (1.0 + _ROUNDING):
+        yield f"lower_bound {now!r} is above the objective, {new['objective']!r}"
 
 
 def _gained(old: Record, new: Record) -> str:

@@ -175,9 +175,11 @@ def given(rows: Table, source: str, folder: Path) -> Table:
         return replace(rows, X=MemmapBlocks(folder / "rows.npy", block_rows=block))
     if source == "parquet":
         X = rows.X if isinstance(rows.X, pd.DataFrame) else pd.DataFrame(rows.X).add_prefix("x")
-        more = {} if rows.weights is None else {"weight": rows.weights}
-        X.assign(group=rows.groups, **more).to_parquet(folder / "rows.parquet", row_group_size=block)
-        return Table(ParquetBlocks(folder / "rows.parquet", columns=list(X)), "group", "weight" if more else None)
+        groups = rows.groups if isinstance(rows.groups, dict) else {"group": rows.groups}
+        weights = {} if rows.weights is None else {"weight": rows.weights}
+        X.assign(**groups, **weights).to_parquet(folder / "rows.parquet", row_group_size=block)
+        blocks = ParquetBlocks(folder / "rows.parquet", columns=list(X))
+        return Table(blocks, list(groups), "weight" if weights else None)
     import dask.array as da
 
     X, groups = da.from_array(rows.X, chunks=(block, -1)), da.from_array(np.asarray(rows.groups), chunks=block)

@@ -42,6 +42,7 @@ def test_cases_without_a_counterpart_are_reported():
         ({"goal_met": False, "max_fairness_error": 0.018}, "the goal was met and is not"),
         ({"objective": 102.0}, "objective 100.0 → 102.0"),
         ({"lower_bound": float("nan")}, "lower_bound 99.0 → nan"),
+        ({"lower_bound": 100.1}, "lower_bound 100.1 is above the objective, 100.0"),
         ({"warnings": ["ClusterSizeWarning: 3"]}, "the bounds on sizes were kept and are not"),
         ({"error": "ValueError: no"}, "ends with ValueError: no"),
     ],
