@@ -20,8 +20,7 @@ _SMALL_ERROR = 0.1  # nats: a fairness error that is judged is compared with no 
 
 def moved(old: Records, new: Records) -> list[str]:
     """A line for each case that is not the same bit for bit, and what of it moved."""
-    lines = [f"{name}: not recorded" for name in new if name not in old]
-    lines += [f"{name}: recorded, but not fitted now" for name in old if name not in new]
+    lines = _unmatched(old, new)
     for name in old:
         changes = list(_changes(old[name], new[name])) if name in new else []
         if changes:
@@ -38,31 +37,37 @@ def quality(old: Records, new: Records, reasons: Mapping[str, str]) -> tuple[lis
     """
     both = [name for name in old if name in new]
     lost = {name: list(_lost(old[name], new[name])) for name in both}
-    rises = {name: rise for name in both if (rise := _rise(old[name], new[name])) is not None}
-    for name, rise in rises.items():
-        if rise > MOST_OF_ONE:
-            judged = new[name]["judged"]
-            lost[name].append(f"{judged} {_shown(old[name][judged], new[name][judged])}")
+    rises = {name: rise for name in both if (rise := _rise(old[name], new[name])) is not None and name not in reasons}
+    worse = _unmatched(old, new)
+    worse += [f"{name}: {'; '.join(what)}" for name, what in lost.items() if what and name not in reasons]
     table = [f"{'kind':16}{'cases':>6}{'judged':>7}{'mean':>10}{'worst':>10}{'evaluations':>13}  worst case"]
-    worse = [f"{name}: {'; '.join(what)}" for name, what in lost.items() if what and name not in reasons]
     for kind in dict.fromkeys(record["kind"] for record in new.values()):
         names = [name for name in both if new[name]["kind"] == kind]
-        judged = {name: rises[name] for name in names if name in rises and name not in reasons}
+        judged = {name: rises[name] for name in names if name in rises}
         mean = float(np.mean(list(judged.values()))) if judged else 0.0
-        worst = max(judged, key=judged.__getitem__, default="")
-        spent = [sum(records[name].get("evaluations", 0) for name in names) for records in (old, new)]
-        ratio = spent[1] / spent[0] if spent[0] else math.nan
+        worst = max(judged, key=judged.__getitem__, default="none")
         table.append(
-            f"{kind:16}{len(names):6}{len(judged):7}{mean:+10.3%}{judged.get(worst, 0.0):+10.3%}{ratio:11.2f} ×"
-            f"  {worst}"
+            f"{kind:16}{len(names):6}{len(judged):7}{mean:+10.3%}{judged.get(worst, 0.0):+10.3%}"
+            f"{_evaluations(old, new, names):11.2f} ×  {worst}"
         )
         if mean > MOST_ON_AVERAGE:
             worse.append(f"kind {kind!r}: {mean:+.3%} on average of {len(judged)} cases")
-    table += [
-        f"excused: {name}: {'; '.join(lost[name]) or 'not worse'} ({reasons[name]})" for name in both if name in reasons
-    ]
+    excused = [name for name in both if name in reasons]
+    table += [f"excused: {name}: {'; '.join(lost[name]) or 'not worse'} ({reasons[name]})" for name in excused]
     table += [f"better: {name}: {what}" for name in both if (what := _gained(old[name], new[name]))]
     return table, worse
+
+
+def _unmatched(old: Records, new: Records) -> list[str]:
+    lines = [f"{name}: not recorded" for name in new if name not in old]
+    return lines + [f"{name}: recorded, but not fitted now" for name in old if name not in new]
+
+
+def _evaluations(old: Records, new: Records, names: list[str]) -> float:
+    """Evaluations now, relative to those recorded, where both fits came to an end."""
+    ended = [name for name in names if "evaluations" in old[name] and "evaluations" in new[name]]
+    before, now = (sum(records[name]["evaluations"] for name in ended) for records in (old, new))
+    return now / before if before else math.nan
 
 
 def _changes(old: Record, new: Record) -> Iterator[str]:
@@ -81,12 +86,12 @@ def _changes(old: Record, new: Record) -> Iterator[str]:
 
 def _lost(old: Record, new: Record) -> Iterator[str]:
     """What was there and is not any more."""
-    if "error" in new:
-        if "error" not in old:
-            yield f"ends with {new['error']}"
+    if "error" in new and "error" not in old:
+        yield f"ends with {new['error']}"
+    if "error" in old or "error" in new:
         return
-    if "error" in old:
-        return
+    if (rise := _rise(old, new)) is not None and rise > MOST_OF_ONE:
+        yield f"{new['judged']} {_shown(old[new['judged']], new[new['judged']])}"
     if _is_goal(new) and old["goal_met"] and not new["goal_met"]:
         errors = _shown(old["max_fairness_error"], new["max_fairness_error"])
         yield f"the goal was met and is not: max_fairness_error {errors}"
@@ -113,8 +118,10 @@ def _rise(old: Record, new: Record) -> float | None:
         return None
     judged = new["judged"]
     unit = max(old[judged], _SMALL_ERROR) if judged == "max_fairness_error" else abs(old[judged])
-    rise = new[judged] - old[judged]
-    return rise / unit if unit else (math.inf if rise > 0 else 0.0)
+    if new[judged] == old[judged]:
+        return 0.0
+    rise = (new[judged] - old[judged]) / unit if unit else math.inf
+    return rise if math.isfinite(rise) else math.inf
 
 
 def _is_goal(record: Record) -> bool:
@@ -130,6 +137,6 @@ def _is_hash(value: Any) -> bool:
 
 
 def _shown(before: Any, now: Any) -> str:
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (before, now)]
-    share = f" ({now / before - 1:+.3g} of it)" if all(numbers) and before else ""
-    return f"{before!r} → {now!r}{share}"
+    if isinstance(before, float) and isinstance(now, float) and before and math.isfinite(now):
+        return f"{now / before - 1.0:+.2g} of {before:.10g}"
+    return f"{before!r} → {now!r}"

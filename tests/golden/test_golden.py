@@ -29,18 +29,21 @@ def test_the_same_fits_did_not_move():
 
 def test_moved_labels_are_reported_by_name():
     lines = moved({"a": GOAL, "b": GOAL}, {"a": GOAL, "b": {**GOAL, "labels": "ba9876543210", "objective": 101.0}})
-    assert lines == ["b: objective 100.0 → 101.0 (+0.01 of it); other bits in labels"]
+    assert lines == ["b: objective +0.01 of 100; other bits in labels"]
 
 
 def test_cases_without_a_counterpart_are_reported():
-    assert moved({"a": GOAL}, {"b": GOAL}) == ["b: not recorded", "a: recorded, but not fitted now"]
+    lines = ["b: not recorded", "a: recorded, but not fitted now"]
+    assert moved({"a": GOAL}, {"b": GOAL}) == lines
+    assert quality({"a": GOAL}, {"b": GOAL}, {})[1] == lines
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"goal_met": False, "max_fairness_error": 0.018}, "the goal was met and is not"),
-        ({"objective": 102.0}, "objective 100.0 → 102.0"),
+        ({"objective": 102.0}, "objective +0.02 of 100"),
+        ({"objective": float("nan")}, "objective 100.0 → nan"),
         ({"lower_bound": float("nan")}, "lower_bound 99.0 → nan"),
         ({"lower_bound": 100.1}, "lower_bound 100.1 is above the objective, 100.0"),
         ({"warnings": ["ClusterSizeWarning: 3"]}, "the bounds on sizes were kept and are not"),
