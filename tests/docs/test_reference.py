@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -74,15 +73,4 @@ def test_version_is_the_same_everywhere():
     root = REFERENCE.parents[1]
     stated = re.findall(r'^version = "(.*)"', (root / "pyproject.toml").read_text(), re.MULTILINE)
     cited = re.findall(r"^version: (.*)", (root / "CITATION.cff").read_text(), re.MULTILINE)
-    packed = re.findall(r'set version = "(.*)" %', (root / "conda" / "meta.yaml").read_text())
-    assert stated == cited == packed == [fairclust.__version__]
-
-
-def test_conda_recipe_installs_the_same_command_and_asks_for_the_same_versions():
-    root = REFERENCE.parents[1]
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    recipe = (root / "conda" / "meta.yaml").read_text(encoding="utf-8")
-    assert re.findall(r"- fairclust = (\S+)", recipe) == [project["scripts"]["fairclust"]]
-    run = re.search(r"^  run:\n((?:    - .*\n)+)", recipe, re.MULTILINE)[1]
-    wanted = {"python>=3.11", *project["dependencies"]}
-    assert {line.replace("-", "", 1).replace(" ", "") for line in run.splitlines()} == wanted
+    assert stated == cited == [fairclust.__version__]
