@@ -71,7 +71,7 @@ def test_choose_as_json_holds_every_score(fairclust):
 def test_auto_says_what_it_chose_and_why(fairclust, monkeypatch):
     monkeypatch.setattr(choosing, "AUTO_NUMBERS", range(2, 5))
     people().write_csv("people.csv")
-    code, said, noted = fairclust("fit", "people.csv", *WEIGHTED, "-k", "auto", "--no-compare")
+    code, said, noted = fairclust("fit", "people.csv", *WEIGHTED, "-k", "auto")
     assert code == 0
     assert "-k auto: 3 clusters: the highest silhouette" in noted
     assert "3 clusters, fair" in said
@@ -127,7 +127,7 @@ def test_a_rare_category_does_not_become_a_cluster(fairclust):
     ).write_csv("people.csv")
     code, _, _ = fairclust(
         "fit", "people.csv", "--sensitive", "sex", "--encode", "all", "-k", 3, "--fairness-weight", 0, "--json",
-        "--no-compare", "--out", "labels.csv",
+        "--out", "labels.csv",
     )  # fmt: skip
     assert code == 0
     found = polars.read_csv("labels.csv")
@@ -137,7 +137,7 @@ def test_a_rare_category_does_not_become_a_cluster(fairclust):
 
 def test_a_column_that_looks_like_an_outcome_is_warned_of(fairclust):
     people(credit_risk=np.arange(150) % 2).write_csv("people.csv")
-    fit = ("fit", "people.csv", "--sensitive", "sex", "-k", 3, "--fairness-weight", 1, "--no-compare")
+    fit = ("fit", "people.csv", "--sensitive", "sex", "-k", 3, "--fairness-weight", 1)
     _, _, noted = fairclust(*fit)
     assert "Features: age, income, credit_risk." in noted
     assert "credit_risk looks like an outcome" in noted

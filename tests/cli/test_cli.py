@@ -198,8 +198,28 @@ def test_fit_writes_the_input_rows_plus_a_cluster(fairclust, people_csv):
     assert written.drop("cluster").equals(polars.read_csv(people_csv))
     assert sorted(written["cluster"].unique()) == [0, 1, 2]
     assert fairness_error(written["cluster"], written["sex"], average="max") <= 0.01
-    assert "What fairness cost" in outcome.said
     assert "standardised" in outcome.noted
+
+
+def test_what_fairness_cost_is_told_where_that_is_asked_for(fairclust, people_csv):
+    outcome = fairclust("fit", people_csv, *FIT)
+    assert "What fairness cost" not in outcome.said
+    assert "--compare" in outcome.noted
+    outcome = fairclust("fit", people_csv, *FIT, "--compare")
+    assert "What fairness cost" in outcome.said
+    assert "--compare" not in outcome.noted
+
+
+@pytest.mark.parametrize("asked", [(), ("--compare",), ("--moves", "moves.csv"), ("--report", "report.html")])
+def test_plain_clusters_are_made_only_where_something_needs_them(fairclust, people_csv, asked):
+    if "--report" in asked:
+        pytest.importorskip("vl_convert", reason="reports need the extra 'report'")
+    summary = json.loads(fairclust("fit", people_csv, *FIT, *asked, "--json").out)
+    compared = [summary[name] is not None for name in ("plain_objective", "cost_of_fairness", "moves")]
+    assert compared == [bool(asked)] * 3
+    assert ("compare" in summary["seconds"]) == bool(asked)
+    if asked:
+        assert summary["objective"] >= summary["plain_objective"] * (1 - 1e-6)
 
 
 def test_fit_labels_are_those_of_the_library(fairclust, people_csv):
@@ -232,7 +252,6 @@ def test_json_summary_holds_the_audit_the_settings_and_the_times(fairclust, peop
     assert summary["audit"]["max_fairness_error"] <= 0.01
     assert summary["fairness_goal_met"] is True
     assert summary["settings"]["n_clusters"] == 3
-    assert summary["objective"] >= summary["plain_objective"] * (1 - 1e-6)
     assert {"read", "fit", "write"} <= set(summary["seconds"])
     assert summary["written"] == {"out": "labels.csv"}
 
@@ -625,7 +644,7 @@ def test_every_objective_is_fitted_by_its_estimator(fairclust, people_csv, objec
     ],
 )
 def test_every_goal_is_on_the_command_line(fairclust, people_csv, goal, holds):
-    outcome = fairclust("fit", people_csv, *FIT, *goal, "--json", "--no-compare")
+    outcome = fairclust("fit", people_csv, *FIT, *goal, "--json")
     assert outcome.code == 0, outcome.err
     assert holds(json.loads(outcome.out)["audit"])
 
@@ -637,7 +656,6 @@ def test_every_goal_is_on_the_command_line(fairclust, people_csv, goal, holds):
         (("--bounds", "F=0.4"), "is not group=lower:upper. Write F=0.4:0.6"),
         (("--min-cluster-size", "few"), "is not a number of rows or a share"),
         (("--weight", "wight"), "column 'wight' (--weight) is not in people.csv"),
-        (("--moves", "m.csv", "--no-compare"), "--moves compares with plain clusters"),
         (("--out", "x.xlsx"), ".xlsx is not written. Use .csv, .tsv (also with .gz behind it) or .parquet"),
         (("--out", "x.json"), ".json is not written"),
         (("--out", "x.parquet.gz"), ".parquet.gz is not written"),
@@ -651,7 +669,7 @@ def test_wrong_goals_and_outputs_exit_2_before_the_work(fairclust, people_csv, a
 
 
 def test_packed_text_is_packed(fairclust, people_csv):
-    assert fairclust("fit", people_csv, *FIT, "--out", "labels.csv.gz", "--no-compare").code == 0
+    assert fairclust("fit", people_csv, *FIT, "--out", "labels.csv.gz").code == 0
     with gzip.open("labels.csv.gz") as file:
         assert polars.read_csv(file.read()).height == 120
 
@@ -671,7 +689,7 @@ def test_weights_count_as_repeated_rows(fairclust, people_csv):
     frame = polars.read_csv(people_csv).with_columns(n=polars.Series([1, 2] * 60))
     frame.write_csv("weighted.csv")
     frame.select(polars.all().repeat_by("n").explode()).write_csv("repeated.csv")
-    options = ("--sensitive", "sex", "-k", "3", "--features", "age", "--no-standardize", "--no-compare", "--json")
+    options = ("--sensitive", "sex", "-k", "3", "--features", "age", "--no-standardize", "--json")
     weighted = json.loads(fairclust("fit", "weighted.csv", *options, "--weight", "n", "--fairness-weight", "0").out)
     repeated = json.loads(fairclust("fit", "repeated.csv", *options, "--fairness-weight", "0").out)
     assert sum(c["size"] for c in weighted["audit"]["clusters"]) == 180
@@ -749,7 +767,7 @@ def test_a_cell_of_any_length_is_read(fairclust, people_csv):
     lines[0] += ",remark"
     lines[1:] = [line + ("," + "z" * 200_000 if i == 3 else ",short") for i, line in enumerate(lines[1:])]
     Path("long.csv").write_text("\n".join(lines) + "\n")
-    outcome = fairclust("fit", "long.csv", *FIT, "--no-compare")
+    outcome = fairclust("fit", "long.csv", *FIT)
     assert outcome.code == 0, outcome.err
 
 

@@ -17,7 +17,7 @@ import typer
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits are those of POSIX")
 
 SCRIPT = "print('ready', flush=True); from _fairclust_command import main; main()"
-FIT = ("--sensitive", "sex", "-k", "3", "--no-compare", "--max-fairness-error", "0.05", "--n-init", "2")
+FIT = ("--sensitive", "sex", "-k", "3", "--max-fairness-error", "0.05", "--n-init", "2")
 COMMANDS = {
     "fit": ("fit", "p.csv", *FIT, "--out", "out.csv", "--model", "m.fairclust", "--force"),
     "fit out of core": ("fit", "p.parquet", *FIT, "--out", "out.parquet", "--out-of-core", "--force"),

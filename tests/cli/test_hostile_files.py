@@ -16,7 +16,7 @@ import pytest
 from fairclust._files import atomic, scratch_directory
 from fairclust.cli import main, tables
 
-FIT = ("--sensitive", "sex", "-k", "2", "--no-compare", "--fairness-weight", "1")
+FIT = ("--sensitive", "sex", "-k", "2", "--fairness-weight", "1")
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def people(n=300, seed=0):
 
 
 FIT = ("fit", "people.csv", "--sensitive", "sex", "-k", "3", "--model", "m.fairclust", "--out", "fitted.csv",
-       "--fairness-weight", "20", "--no-compare")  # fmt: skip
+       "--fairness-weight", "20")  # fmt: skip
 
 
 @pytest.mark.parametrize("more", [(), ("--encode", "town"), ("--no-standardize",)], ids=["", "encode", "as they are"])
@@ -74,7 +74,7 @@ def test_new_rows_are_standardised_by_the_old(fairclust):
 
 def test_a_batch_meets_the_goal_of_the_fit(fairclust):
     people().write_csv("people.csv")
-    fit = (*FIT[:-3], "--max-fairness-error", "0.005", "--no-compare")
+    fit = (*FIT[:-2], "--max-fairness-error", "0.005")
     assert fairclust(*fit).code == 0
     people(600, seed=2).write_csv("new.csv")
     outcome = fairclust("predict", "new.csv", "--model", "m.fairclust", "--batch", "--json")
@@ -134,7 +134,7 @@ def test_a_model_saved_in_python_labels_the_columns_it_was_fitted_on(fairclust):
 def test_ranges_of_a_column_of_numbers_are_those_of_the_fit(fairclust):
     people().write_csv("people.csv")
     fit = ("fit", "people.csv", "--sensitive", "age", "--bins", "age=3", "--features", "income", "-k", "2")
-    assert fairclust(*fit, "--model", "m.fairclust", "--fairness-weight", "5", "--no-compare").code == 0
+    assert fairclust(*fit, "--model", "m.fairclust", "--fairness-weight", "5").code == 0
     people(30, seed=3).write_csv("new.csv")
     outcome = fairclust("predict", "new.csv", "--model", "m.fairclust", "--json")
     assert outcome.code == 0

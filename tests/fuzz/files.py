@@ -25,7 +25,7 @@ from fairclust.errors import InvalidInputError
 from . import runner
 from .runner import BrokenPromise
 
-FIT = ("--sensitive", "sex", "-k", "2", "--no-compare", "--fairness-weight", "1")
+FIT = ("--sensitive", "sex", "-k", "2", "--fairness-weight", "1")
 _HUGE = 1 << 22  # characters of an endless cell
 
 

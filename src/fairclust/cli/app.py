@@ -211,12 +211,13 @@ def fit(
     label_column: Annotated[str, typer.Option(help="Name of the new column.")] = "cluster",
     soft: Annotated[bool, typer.Option("--soft", help="Also write how much each row belongs to each cluster.")] = False,
     compare: Annotated[
-        bool | None,
+        bool,
         typer.Option(
-            "--compare/--no-compare",
-            help="Also cluster without fairness, and tell who moved. Default: to 200,000 rows.",
+            "--compare",
+            help="Also cluster without fairness, and tell its price and who moved: six more fits. "
+            "--report and --moves include it.",
         ),
-    ] = None,
+    ] = False,
     stability: Annotated[
         int | None, typer.Option(help="How sure: fit so often again, from other seeds and on other samples: 5.")
     ] = None,

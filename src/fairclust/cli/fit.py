@@ -27,8 +27,6 @@ from .summary import audits_as_json, print_json, show_audits
 from .tables import check_writable, tell_formulas, write_table
 from .timing import Stages, peak_memory_mb
 
-_COMPARED_BY_DEFAULT = 200_000  # rows up to which plain fits are made as well, to tell what fairness cost
-
 
 @dataclass
 class Fitted:
@@ -53,8 +51,6 @@ def run_fit(source: Source, method: Method, wanted: Wanted, how: Streaming | Non
     check_writable(wanted.moves, "--moves")
     if wanted.report is not None:
         check_extras()  # before the work, not after it
-    if wanted.moves is not None and wanted.compare is False:
-        raise InvalidInputError("--moves compares with plain clusters, and --no-compare makes none. Leave one out.")
     if source.weight is not None and method.objective == "ncut":
         raise InvalidInputError("--weight: Ncut knows no weights of rows. Use --objective kmeans or kmedian.")
     if how is not None and is_streamed(source.file, how, method.n_clusters or 10):
@@ -99,10 +95,7 @@ def _fit(people: People, estimator: type[Any], parameters: dict[str, Any], wante
     everyone = Population(model.attributes_, model.attributes_.encode(people.groups))  # encoded once, counted often
     counting: dict[str, Any] = {"sample_weight": people.weights, "suppress_below": wanted.suppress_below}
     fitted = Fitted(model, audit_encoded(model.labels_, everyone, **counting), stages=stages)
-    compare = wanted.compare
-    if compare is None:
-        compare = wanted.report is not None or wanted.moves is not None or len(X) <= _COMPARED_BY_DEFAULT
-    if compare:
+    if wanted.compare or wanted.report is not None or wanted.moves is not None:
         with stages.stage("compare", "Clustering without fairness, to compare", total=N_SEEDS + 1) as stage:
             baseline = plain_baseline(model, X, sample_weight=people.weights, on_fit=stage.advance)
         fitted.baseline = baseline
@@ -220,6 +213,8 @@ def _tell(fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str
     say(fitted.stages.in_words)
     for name, path in written.items():
         say(f"{_FILES[name]}: {path}", style="bold")
+    if fitted.baseline is None:
+        note("What fairness cost, and who was moved, is told with --compare: six more fits, without fairness.")
     if not written:
         note("Nothing was saved. Add --out labels.csv for the clusters, --report report.html for a report.")
 

@@ -116,7 +116,7 @@ class Wanted:
     model: Path | None = None
     label_column: str = "cluster"
     soft: bool = False
-    compare: bool | None = None
+    compare: bool = False
     stability: int | None = None
     suppress_below: float | None = None
     json: bool = False
