@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
+STOPPED, TERMINATED = 130, 143  # exit codes at Ctrl-C, which typer gives too, and at SIGTERM
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``fairclust``; ends the process with exit code 0 (done), 1 (the run failed) or 2 (the input is wrong).
@@ -24,11 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 file=sys.stderr,
             )
             sys.exit(1)
-    from .app import app
-    from .screen import tell_if_stopped
-
     try:
+        from .app import app
+
         app(args=None if arguments is None else list(arguments), prog_name="fairclust")
-    except SystemExit as end:
-        tell_if_stopped(end.code)
-        raise
+    except (KeyboardInterrupt, SystemExit) as end:
+        code = STOPPED if isinstance(end, KeyboardInterrupt) else end.code
+        if code in (STOPPED, TERMINATED):
+            print("Stopped. No file was left half written.", file=sys.stderr)
+        sys.exit(code)

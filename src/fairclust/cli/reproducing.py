@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import InvalidInputError
 from ..reproduce import WHAT, reproduce
-from .screen import note, say, stopped_exit
+from .screen import note, say
 from .summary import listed
 
 
@@ -52,9 +52,9 @@ def run_reproduce(
             what, out, data_dir=data_dir, quick=quick, n_seeds=seeds, fresh=fresh, more=more,
             n_jobs=jobs or os.cpu_count() or 1, tell=lambda line: note(line),
         )  # fmt: skip
-    except KeyboardInterrupt as stopped:
-        said = f"Stopped. What is done is kept in {out}: the same command goes on from there."
-        raise stopped_exit(stopped, said) from None
+    except (KeyboardInterrupt, SystemExit):
+        note(f"What is done is kept in {out}: the same command goes on from there.")
+        raise
     for remark in outcome.remarks:
         note(f"Note: {remark}", style="yellow")
     say(f"Results: {outcome.page}", style="bold")

@@ -11,11 +11,12 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, ParamSpec
 
 import typer
 
 from ..errors import FairclustError, FairclustWarning, InvalidInputError
+from . import TERMINATED
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -113,60 +114,17 @@ def warnings_as_notes(*, silent: bool = False) -> Iterator[None]:
             note(f"Note: {warning.message}", style="yellow")
 
 
-class _Terminated(KeyboardInterrupt):
-    """The system asked the process to end."""
-
-
-_asked_to_stop: list[type[BaseException]] = []
-_told_stop: list[bool] = []
-
-
 @contextmanager
-def _heard_signals() -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into exceptions, so that everything begun is cleared up; remember that they came."""
+def _sigterm_as_exception() -> Iterator[None]:
+    """Raise at SIGTERM, as Python does at Ctrl-C, so that temporary files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def hear(number: int, frame: Any) -> None:
-        _asked_to_stop.append(_Terminated if number == signal.SIGTERM else KeyboardInterrupt)
-        raise _asked_to_stop[-1]
-
-    def tell(unraisable: Any) -> None:
-        """Keep silent of an exception of ours that Python could not pass on; it is raised again below."""
-        if not (_asked_to_stop and issubclass(unraisable.exc_type, KeyboardInterrupt)):
-            old_hook(unraisable)
-
-    _asked_to_stop.clear()
-    old_hook, sys.unraisablehook = sys.unraisablehook, tell
-    old = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    old = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
     try:
         yield
-        stop_if_asked()
     finally:
-        _asked_to_stop.clear()
-        sys.unraisablehook = old_hook
-        for number, handler in old.items():
-            signal.signal(number, handler)
-
-
-def stop_if_asked() -> None:
-    """Stop where a signal came and its exception was lost, as it is in a callback that Python calls by itself."""
-    if _asked_to_stop:
-        raise _asked_to_stop[-1]
-
-
-def stopped_exit(stopped: KeyboardInterrupt, said: str) -> typer.Exit:
-    """Say that the run was stopped; the exit code tells by what."""
-    note(said, style="red")
-    _told_stop.append(True)
-    return typer.Exit(143 if isinstance(stopped, _Terminated) else 130)
-
-
-def tell_if_stopped(code: Any) -> None:
-    """Say it where nobody has: typer ends silently when Ctrl-C comes before the command itself runs."""
-    if code == 130 and not _told_stop:
-        note("Stopped. Nothing was written.", style="red")
+        signal.signal(signal.SIGTERM, old)
 
 
 def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
@@ -175,15 +133,13 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     @functools.wraps(command)
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         try:
-            with _heard_signals():
+            with _sigterm_as_exception():
                 command(*args, **kwargs)
         except (typer.Exit, typer.Abort):
             raise
         except BrokenPipeError:  # whoever read the output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except KeyboardInterrupt as stopped:
-            raise stopped_exit(stopped, "Stopped. No file was left half written.") from None
         except Exception as error:
             if kwargs.get("debug"):
                 traceback.print_exc(file=sys.stderr)

@@ -12,8 +12,6 @@ from itertools import pairwise
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from .screen import stop_if_asked
-
 
 class Stages:
     """The stages of a run: a line that moves on a terminal, seconds for the summary."""
@@ -30,7 +28,6 @@ class Stages:
             columns += [BarColumn(), TimeRemainingColumn()]
         columns.append(TimeElapsedColumn())
         started = time.perf_counter()
-        stop_if_asked()
         with Progress(
             *columns, console=self._console, transient=True, disable=not self._console.is_terminal
         ) as progress:
