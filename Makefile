@@ -20,18 +20,18 @@ help:            ## List the targets
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q --upgrade 'pip>=25.1'
 	@touch $@
 
-# An editable install: rebuilt when a C++ file changes or a module appears.
+# An editable install with one of pyproject's dependency groups: rebuilt when a C++ file changes or a module appears.
 $(VENV)/.installed-%: $(VENV)/.venv $(SOURCES) $(VENV)/.modules-$(MODULES)
-	$(BIN)/python -m pip install -q -e '.[$*]'
+	$(BIN)/python -m pip install -q -e . --group $*
 	@touch $@
 
 $(VENV)/.modules-$(MODULES): | $(VENV)/.venv
 	@rm -f $(VENV)/.modules-* && touch $@
 
-demo: $(VENV)/.installed-cli,plot,report   ## Fair clustering on built-in data, with a picture
+demo: $(VENV)/.installed-demo   ## Fair clustering on built-in data, with a picture
 	$(BIN)/fairclust demo
 
 # Debian's Chromium for the tests of the pages; without it (and without the right to install it) they are skipped.
@@ -40,39 +40,39 @@ browser:
 	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No Chromium, and it cannot be installed here: the browser tests are skipped."
 
-test: $(VENV)/.installed-test,lint,docs browser   ## Lint, type-check and test (about 10 minutes at most)
+test: $(VENV)/.installed-dev browser   ## Lint, type-check and test (about 10 minutes at most)
 	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'not slow'   # two processes, a thread each; tests of threads ask for theirs
 
-test-slow: $(VENV)/.installed-test,lint   ## The tests that take minutes each
+test-slow: $(VENV)/.installed-dev   ## The tests that take minutes each
 	$(BIN)/python -m pytest -m slow
 
 # Fits whose results are written down in tests/golden/golden.json; ONLY= takes the cases whose names hold this text.
 MODE = bits
 ONLY =
 GOLDEN = cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m golden --only "$(ONLY)"
-golden: $(VENV)/.installed-test,lint   ## Compare a hundred fits with the record, bit for bit; MODE=quality, ONLY="ncut"
+golden: $(VENV)/.installed-dev   ## Compare a hundred fits with the record, bit for bit; MODE=quality, ONLY="ncut"
 	$(GOLDEN) $(MODE)
 
-golden-quality: $(VENV)/.installed-test,lint   ## The same after a change of method: goals met, costs and energies, evaluations
+golden-quality: $(VENV)/.installed-dev   ## The same after a change of method: goals met, costs and energies, evaluations
 	$(GOLDEN) quality
 
-golden-accept: $(VENV)/.installed-test,lint   ## Record what these fits find now
+golden-accept: $(VENV)/.installed-dev   ## Record what these fits find now
 	$(GOLDEN) accept
 
-lint: $(VENV)/.installed-test,lint   ## Lint and type-check only
+lint: $(VENV)/.installed-dev   ## Lint and type-check only
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-format: $(VENV)/.installed-test,lint   ## Format the code
+format: $(VENV)/.installed-dev   ## Format the code
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 bench: $(VENV)/.installed-bench   ## Quick benchmarks against the peers (under 3 minutes)
 	$(BIN)/python -m benchmarks.run --quick
 
 bench-full: $(VENV)/.installed-bench   ## All benchmarks (about 20 minutes); a peer that cannot be installed is skipped
-	-$(BIN)/python -m pip install -q -e '.[peers]'
+	-$(BIN)/python -m pip install -q --group peers
 	$(BIN)/python -m benchmarks.run
 
 docs: $(VENV)/.installed-docs   ## The site in docs/_build/html; tutorials and gallery are run (about 2 minutes)
@@ -83,7 +83,7 @@ tour:            ## Print the house: every file and what lives there
 	@{ grep -rHm1 --include='*.py' '"""' src/fairclust; grep -rHm1 --include='*.[ch]pp' '^// ' src/fairclust; } \
 	  | sed -E 's#^src/fairclust/##; s#:(r?"""|// )#  #; s#"""$$##' | sort
 
-stubs: $(VENV)/.installed-test,lint,docs   ## Write the stub of the compiled module again, after a change of its bindings
+stubs: $(VENV)/.installed-dev   ## Write the stub of the compiled module again, after a change of its bindings
 	$(BIN)/python -m pip install -q nanobind
 	$(BIN)/python -m nanobind.stubgen -q -m fairclust._core._kernels -o src/fairclust/_core/_kernels.pyi
 	sed -i.bak -E -e 's/-> tuple( \| None)?:/-> tuple[Any, ...]\1:/' -e 's/: Callable([,) ])/: Callable[..., Any]\1/g' \
@@ -102,9 +102,9 @@ test-oldest:     ## The tests with the oldest supported dependencies (Python 3.1
 COVERED = COVERAGE_FILE=build/coverage/data $(VENV)-coverage/bin/python -m coverage
 coverage:        ## Which lines the tests run, Python and C++ (build/coverage)
 	$(PYTHON) -m venv $(VENV)-coverage
-	$(VENV)-coverage/bin/python -m pip install -q scikit-build-core nanobind ninja cmake coverage gcovr
+	$(VENV)-coverage/bin/python -m pip install -q 'pip>=25.1' scikit-build-core nanobind ninja cmake coverage gcovr
 	CXXFLAGS='--coverage -fprofile-update=atomic' $(VENV)-coverage/bin/python -m pip install -q --no-build-isolation \
-	  -Cbuild-dir=build/coverage/cmake -Ccmake.build-type=None '.[test]'
+	  -Cbuild-dir=build/coverage/cmake -Ccmake.build-type=None . --group test
 	$(COVERED) run --branch --source=fairclust -m pytest tests -m 'not slow and not browser' -p no:cacheprovider \
 	  --ignore=tests/docs -k 'not limit_on_file_sizes and not full_disk' $(COVER) || true
 	$(COVERED) html -q -d build/coverage/python && $(COVERED) report --skip-covered
@@ -126,7 +126,7 @@ review: $(VENV)/.venv   ## What Scientific Python's reviewer of repositories say
 	$(BIN)/repo-review .
 
 # Kernels compiled with sanitizers, outside of the installation; the first report ends the run.
-sanitize: $(VENV)/.installed-test,lint   ## Kernel laws and a fuzz with ASan + UBSan, fits in threads with TSan (10 minutes)
+sanitize: $(VENV)/.installed-dev   ## Kernel laws and a fuzz with ASan + UBSan, fits in threads with TSan (10 minutes)
 	$(BIN)/python -m pip install -q nanobind cmake ninja
 	$(MAKE) sanitized-address,undefined
 	$(MAKE) sanitized-thread
@@ -145,7 +145,7 @@ sanitized-%:
 
 MINUTES = 5
 SEED = 0
-fuzz: $(VENV)/.installed-test,lint   ## Spoiled kernel calls, strange fits and damaged files, MINUTES=5 of each; SEED=0
+fuzz: $(VENV)/.installed-dev   ## Spoiled kernel calls, strange fits and damaged files, MINUTES=5 of each; SEED=0
 	cd tests && ended=0; for target in kernels estimators files; do \
 	  $(abspath $(BIN))/python -m fuzz.$$target --minutes $(MINUTES) --seed $(SEED) || ended=1; done; exit $$ended
 

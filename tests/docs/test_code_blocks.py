@@ -31,7 +31,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(fairclust [a-z].*?)(?:\s+#.*)?$", re.MULTILINE)
 TAKES_LONG = re.compile(r"^fairclust (reproduce|demo)\b|-k auto")  # they have tests of their own
 NEEDS_A_CLUSTER = "--dask"
-ONNX = "onnxruntime"  # of the extra 'test' only: a page shows it, the package does not need it
+ONNX = "onnxruntime"  # of the group 'test' only: a page shows it, the package does not need it
 
 
 N_ROWS = 240  # of every table, also of those that pages draw larger: what they say is typed, not timed

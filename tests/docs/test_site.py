@@ -110,7 +110,7 @@ def test_every_entry_of_a_menu_is_a_page():
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_docstring_is_read_by_numpydoc_without_a_complaint(name):
-    docscrape = pytest.importorskip("numpydoc.docscrape", reason="the site needs the extra 'docs'")
+    docscrape = pytest.importorskip("numpydoc.docscrape", reason="the site needs the group 'docs'")
     thing = PUBLIC[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # unknown or repeated sections, a line under a heading that is too short
@@ -125,7 +125,7 @@ def test_docstring_is_read_by_numpydoc_without_a_complaint(name):
 
 @pytest.mark.slow
 def test_sphinx_reads_every_page_without_a_warning(tmp_path):
-    pytest.importorskip("sphinx_gallery", reason="the site needs the extra 'docs'")
+    pytest.importorskip("sphinx_gallery", reason="the site needs the group 'docs'")
     command = [sys.executable, "-m", "sphinx", "-b", "dummy", "-W", "--keep-going", "-q", "-d", str(tmp_path / "trees")]
     told = subprocess.run(
         [*command, str(DOCS), str(tmp_path / "out")],

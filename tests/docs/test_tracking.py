@@ -15,7 +15,7 @@ RECIPE = Path(__file__).resolve().parents[2] / "docs" / "recipes" / "mlflow_run.
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 def test_a_run_keeps_parameters_figures_report_and_model(tmp_path, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="the recipe needs the extra 'mlflow'")
+    mlflow = pytest.importorskip("mlflow", reason="the recipe needs the group 'mlflow'")
     pytest.importorskip("vl_convert", reason="the report needs the extra 'report'")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
