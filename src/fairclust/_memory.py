@@ -1,4 +1,4 @@
-"""How much memory there is now, giving back what is not used, and where arrays and frames of Python lie."""
+"""How much memory there is now, giving back what is not used, and where arrays lie."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import math
 import mmap
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,6 @@ from numpy.typing import NDArray
 _WORTH_PAGES = 1 << 20  # bytes: for fewer, it does not matter where they are
 
 _LINE = 64  # bytes of a cache line
-
-# Values that a frame claims: 32 KB, twice a piece, so that it begins one of 64 KB and leaves half of it.
-_FRAME = 1 << 12
 
 _BEGINNING = 1 << 12  # bytes; what is looked for stands in the first lines
 
@@ -102,20 +98,3 @@ def in_own_pages(
     except OSError as error:
         raise MemoryError(f"no room for {n_bytes} bytes") from error
     return np.frombuffer(pages, dtype=dtype).reshape(shape)
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def with_room_for_frames(function: F) -> F:
-    """Let what a function calls find room for its frames in one piece; the function itself, a decorator.
-
-    CPython takes room for frames from the system in pieces of 16 KB, and gives a piece back when the call that needed
-    it returns. Where the end of a piece lies across a loop, every call in it takes one and gives it back: on two
-    threads fits took half as long again, depending on how deep the caller was. A function that claims more than a piece
-    begins a larger one, once. What it claims is not touched.
-    """
-    if sys.implementation.name == "cpython":
-        code = function.__code__
-        function.__code__ = code.replace(co_stacksize=max(code.co_stacksize, _FRAME))
-    return function

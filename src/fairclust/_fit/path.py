@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from .. import _checks as checks
 from .._goals.goals import MaxFairnessError
-from .._memory import with_room_for_frames
 from .._people.attributes import Attributes
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError, MissingExtraError
@@ -235,7 +234,6 @@ class PathEstimator(Protocol):
         ...
 
 
-@with_room_for_frames
 def fairness_path(
     estimator: PathEstimator,
     X: Any,

@@ -14,7 +14,6 @@ from .._fit.path import PathStart
 from .._fit.problem import Problem, WeightedFit
 from .._fit.restarts import best_of
 from .._goals.goals import MaxFairnessError
-from .._memory import with_room_for_frames
 from .._people.attributes import Attributes, Population
 from .._people.columns import looks_like_groups
 from .._typing import FloatArray, IntArray
@@ -37,7 +36,6 @@ class FairClusterer(ClusterMixin, Savable, ComparedToPlain, Asking):  # type: ig
 
     moves_clusters = True  # whether fits begin with moves of whole clusters; studies of many fits do without
 
-    @with_room_for_frames
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of X.
 
