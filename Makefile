@@ -40,10 +40,8 @@ browser:
 	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No Chromium, and it cannot be installed here: the browser tests are skipped."
 
-test: $(VENV)/.installed-dev browser   ## Lint, type-check and test (about 10 minutes at most)
+test: lint browser   ## Lint, type-check and test (about 10 minutes at most)
 	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
-	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'not slow'   # two processes, a thread each; tests of threads ask for theirs
 
 test-slow: $(VENV)/.installed-dev   ## The tests that take minutes each
@@ -62,8 +60,9 @@ golden-quality: $(VENV)/.installed-dev   ## The same after a change of method: g
 golden-accept: $(VENV)/.installed-dev   ## Record what these fits find now
 	$(GOLDEN) accept
 
-lint: $(VENV)/.installed-dev   ## Lint and type-check only
+lint: $(VENV)/.installed-dev   ## Lint and type-check only; layers of imports, and whether what is imported is declared
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/lint-imports --no-logo && $(BIN)/deptry src
 
 format: $(VENV)/.installed-dev   ## Format the code
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
@@ -150,4 +149,4 @@ fuzz: $(VENV)/.installed-dev   ## Spoiled kernel calls, strange fits and damaged
 	  $(abspath $(BIN))/python -m fuzz.$$target --minutes $(MINUTES) --seed $(SEED) || ended=1; done; exit $$ended
 
 clean:           ## Remove everything that was made
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-coverage build dist docs/_build docs/auto_* docs/api/generated docs/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-coverage build dist docs/_build docs/auto_* docs/api/generated docs/results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

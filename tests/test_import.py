@@ -33,6 +33,26 @@ print(json.dumps([packages, [name for name in new if name.split(".")[0] not in (
     assert len(modules) < 20
 
 
+WITHOUT_EXTRAS = """
+import importlib, json, pkgutil, sys
+for name in ("pandas", "polars", "pyarrow", "matplotlib", "typer", "rich", "altair", "faiss", "dask", "onnx"):
+    sys.modules[name] = None
+import fairclust
+modules = [
+    found.name
+    for found in pkgutil.walk_packages(fairclust.__path__, "fairclust.", onerror=lambda name: None)
+    if not found.name.startswith(("fairclust.cli", "fairclust.report"))  # the command, which says what is missing
+]
+for name in modules:
+    importlib.import_module(name)
+print(json.dumps(modules))
+"""
+
+
+def test_every_module_of_the_library_is_imported_without_the_extras():
+    assert {"fairclust.scaling", "fairclust.plotting", "fairclust.estimators._kmeans"} <= set(run(WITHOUT_EXTRAS))
+
+
 BLOCKED = """
 import sys, json, warnings
 class Blocker:
