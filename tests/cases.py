@@ -1,9 +1,7 @@
-"""The lists that the laws run over: a new kernel, sweep, notion, solver, objective or estimator is one line here."""
+"""The lists that the laws run over: a new kernel, oracle, term, solver, objective or estimator is one line here."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,127 +12,42 @@ from scipy import sparse
 
 import oracles
 from fairclust import FairKMeans, FairKMedian, FairNCut
-from fairclust._core import fallback, is_compiled
-from fairclust._core import kernels as installed
-from fairclust._core.tiles import TILE
-from fairclust._fairness.kl import KLFairness
-from fairclust._fairness.overlap import OverlapFairness
-from fairclust._fairness.sizes import SIZE_MARGIN, SizeFairness
-from fairclust._fairness.term import representation
-from fairclust._objectives import CodedKMeansObjective, KMeansObjective, NCutObjective, SparseKMeansObjective
-from fairclust._objectives.centers import SQUARED_EUCLIDEAN
-from fairclust._objectives.kmedian import KMedianObjective
-from fairclust._people.attributes import Cells
-from fairclust._solvers import Bound, Dual
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
-from fairclust._sweep.question import Answer, HardAnswer
-from fairclust._table.coded import GAP, CodedRows, code_type
-from fairclust._table.sparse import sparse_rows
 from fairclust.graphs import check_affinity, to_graph
-from fairclust.scaling import ArrayBlocks, StreamedSweep, open_blocks
-from fairclust.scaling.work import Costs
+from internals import (
+    GAP,
+    TILE,
+    CodedKMeansObjective,
+    CodedRows,
+    KMeansObjective,
+    KMedianObjective,
+    NCutObjective,
+    ReferenceOracle,
+    SparseKMeansObjective,
+    code_type,
+    fallback,
+    installed,
+    is_compiled,
+    kl_penalty,
+    make_oracle,
+    make_penalty,
+    make_solver,
+    make_term,
+    sparse_rows,
+    streamed_oracle,
+)
 
 # --- kernels: what passes over the points -----------------------------------------------------------------------------
 
-KERNELS = [
-    pytest.param(installed, id="compiled", marks=pytest.mark.skipif(not is_compiled, reason="no compiled kernels")),
-    pytest.param(fallback, id="numpy"),
-]
+COMPILED = pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
+streamed_sweep = streamed_oracle
+KERNELS = [pytest.param(installed, id="compiled", marks=COMPILED), pytest.param(fallback, id="numpy")]
 
+# --- oracles: who answers a solver ------------------------------------------------------------------------------------
 
-@contextlib.contextmanager
-def using(kernels):
-    """Every module of the package that asks ``kernels`` asks these."""
-    asking = [m for name, m in list(sys.modules.items()) if name.startswith("fairclust.") and hasattr(m, "kernels")]
-    asking = [module for module in asking if module.__name__ != "fairclust._core" and module.kernels is installed]
-    for module in asking:
-        module.kernels = kernels
-    try:
-        yield
-    finally:
-        for module in asking:
-            module.kernels = installed
-
-
-# --- sweeps: who answers a solver's question --------------------------------------------------------------------------
-
-
-class OracleSweep:
-    """The question answered from an N×K table of costs by the oracles."""
-
-    def __init__(self, costs, codes, n_cells, weights=None):
-        self.costs, self.codes, self.weights = costs, codes, weights
-        self.n_samples, self.n_clusters, self.n_cells = len(costs), costs.shape[1], n_cells
-        self.person = 1.0 if weights is None else float(np.mean(weights))
-        self.n_sweeps = 0
-
-    def __call__(self, state, *, curvature=False):
-        self.n_sweeps += 1
-        count = oracles.soft_count(self.costs, self.codes, self.n_cells, state.scale, state.scaled_price, self.weights)
-        return Answer(count.masses, count.cost, count.log_partition, count.curvature if curvature else None)
-
-    def assign(self, price):
-        self.n_sweeps += 1
-        count = oracles.hard_count(self.costs, self.codes, self.n_cells, price, self.weights)
-        self.labels = count.labels
-        return HardAnswer(count.masses, count.cost, count.gap)
-
-    def weigh(self, price):
-        return self.assign(price)
-
-
-def in_memory_sweep(costs, codes, n_cells, weights=None, n_threads=1):
-    """An InMemorySweep that holds these costs (N×K), as an objective would fill them in."""
-    layout = build_layout(codes, n_cells)
-    weights = None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=float))
-    sweep = InMemorySweep(layout, costs.shape[1], weights, n_threads)
-    sweep.hold(layout.to_visiting_order(costs))
-    return sweep
-
-
-class ShiftedStreamedSweep(StreamedSweep):
-    """A streamed sweep whose points all cost too much, each by a known amount: less that amount, it must agree."""
-
-    def __init__(self, data, n_clusters, excess):
-        super().__init__(data, n_clusters)
-        self.excess = excess
-
-    def __call__(self, state, *, curvature=False):
-        answer = super().__call__(state, curvature=curvature)
-        log_partition = answer.log_partition + state.scale * self.excess
-        return answer._replace(cost=answer.cost - self.excess, log_partition=log_partition)
-
-    def assign(self, price):
-        answer = super().assign(price)
-        return answer._replace(cost=answer.cost - self.excess)
-
-    def weigh(self, price):
-        answer = super().weigh(price)
-        return answer._replace(cost=answer.cost - self.excess)
-
-
-def streamed_sweep(costs, codes, n_cells, weights=None):
-    """A StreamedSweep with these costs (N×K) in blocks of 37 rows.
-
-    It knows distances only. Rows −a_p/2 have squared distances a_pk + ‖a_p‖²/4 + 1 to the K unit vectors.
-    """
-    rows, weight = -costs / 2, np.ones(len(costs)) if weights is None else weights
-    columns = (rows, codes) if weights is None else (rows, codes, weights)
-    blocks = ArrayBlocks([tuple(column[i : i + 37] for column in columns) for i in range(0, len(rows), 37)])
-    data = open_blocks(blocks, None, None, 1)
-    codes = data.profiles.columns[0].astype(np.int32)
-    counts = np.bincount(codes, minlength=n_cells)
-    cells = Cells(codes, np.eye(n_cells), np.ones(n_cells, dtype=bool), counts)
-    sweep = ShiftedStreamedSweep(data.with_cells(cells), costs.shape[1], float(weight @ ((rows**2).sum(axis=1) + 1.0)))
-    sweep.costs = Costs(SQUARED_EUCLIDEAN, np.eye(costs.shape[1]), n_cells)
-    return sweep
-
-
-SWEEPS = [
-    pytest.param(OracleSweep, id="oracle"),
-    pytest.param(in_memory_sweep, id="in-memory"),
-    pytest.param(streamed_sweep, id="streamed"),
+ORACLES = [
+    pytest.param(ReferenceOracle, id="reference"),
+    pytest.param(make_oracle, id="in-memory"),
+    pytest.param(streamed_oracle, id="streamed"),
 ]
 
 
@@ -182,30 +95,29 @@ QUESTIONS = [
     pytest.param(question(n_samples=150, n_clusters=520, scale=60.0, weighted=True), id="very many, weights"),
 ]
 
-# --- fairness terms ---------------------------------------------------------------------------------------------------
+# --- what a weight and a goal ask of masses ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class FairnessCase:
-    """A fairness notion, masses at which it is 0, random masses at which it is not, and its value by the oracles."""
+class PenaltyCase:
+    """A penalty, masses at which it is 0, random masses at which it is not, and its value by the oracles."""
 
-    term: Any
+    penalty: Any
     fair: np.ndarray
     unfair: Callable[[np.random.Generator], np.ndarray]
     oracle: Callable[[np.ndarray], np.ndarray]
-    is_blind_to_size: bool = True
 
-    def bend(self, masses):
-        """Second derivative by the masses; a term of several attributes gives it by column."""
-        bend = self.term.expansion(masses).bend
-        membership = getattr(self.term, "membership", None)
-        return bend if membership is None else membership @ bend @ membership.T
+    def value(self, masses, clusters=None):
+        return self.penalty.value(masses, clusters)
+
+    def slope(self, masses):
+        return self.penalty.slope(masses)
 
 
 def kl_case(*target):
     target = np.array(target)
-    return FairnessCase(
-        KLFairness(target),
+    return PenaltyCase(
+        kl_penalty(target),
         np.outer([10.0, 0.3, 1e6], target),
         lambda rng: rng.uniform(0.05, 30.0, (4, len(target))),
         lambda masses: oracles.kl(target, masses),
@@ -219,22 +131,11 @@ def overlap_case(*target):
         size = rng.uniform(5, 50, (3, 1))
         return np.concatenate((size * rng.uniform(0.05, 0.95, (3, len(target))), size), axis=1)
 
-    return FairnessCase(
-        OverlapFairness(target),
+    return PenaltyCase(
+        kl_penalty(target, overlap=True),
         np.outer([10.0, 0.3, 1e6], [*target, 1.0]),
         unfair,
         lambda masses: oracles.overlap_error(target, masses),
-    )
-
-
-def size_case(lower, upper):
-    lower, upper = np.array(lower), np.array(upper)
-    return FairnessCase(
-        SizeFairness(lower, upper),
-        np.array([[15.0], [1.0], [1000.0]]),
-        lambda rng: np.array([[30.0], [30.0], [2.0]]) * rng.uniform(0.9, 1.1, (3, 1)),
-        lambda masses: oracles.size_error(lower, upper, SIZE_MARGIN, masses),
-        is_blind_to_size=False,
     )
 
 
@@ -254,17 +155,17 @@ def several_attributes():
     fair = np.array([20.0, 15.0, 10.0, 30.0, 25.0, 5.0])
     mass = fair @ membership
     targets = [mass[:2] / mass[:2].sum(), mass[2:5] / mass[2:5].sum(), mass[5:7] / mass[7]]
-    term = representation([(targets[0], False), (targets[1], False), (targets[2], True)], membership)
+    penalty = make_penalty([(targets[0], False), (targets[1], False), (targets[2], True)], membership)
 
     def oracle(masses):
         by_column = masses @ membership
         errors = [oracles.kl(targets[0], by_column[:, :2]), oracles.kl(targets[1], by_column[:, 2:5])]
         return sum([*errors, oracles.overlap_error(targets[2], by_column[:, 5:])])
 
-    return FairnessCase(term, np.outer([1.0, 0.01, 1e4], fair), lambda rng: rng.uniform(0.5, 9.0, (4, 6)), oracle)
+    return PenaltyCase(penalty, np.outer([1.0, 0.01, 1e4], fair), lambda rng: rng.uniform(0.5, 9.0, (4, 6)), oracle)
 
 
-FAIRNESS_TERMS = [
+PENALTIES = [
     pytest.param(kl_case(0.5, 0.5), id="KL even"),
     pytest.param(kl_case(0.7, 0.2, 0.1), id="KL uneven"),
     pytest.param(kl_case(*np.full(6, 1 / 6)), id="KL six groups"),
@@ -272,13 +173,26 @@ FAIRNESS_TERMS = [
     pytest.param(overlap_case(0.5, 0.7), id="overlap"),
     pytest.param(overlap_case(0.05, 0.9, 0.3), id="overlap three groups"),
     pytest.param(overlap_case(0.4, 0.0), id="overlap target zero"),
-    pytest.param(size_case([10.0, 0.0, 8.0], [20.0, 15.0, np.inf]), id="sizes"),
     pytest.param(several_attributes(), id="several attributes"),
 ]
 
+U = np.array([0.5, 0.3, 0.15, 0.05])
+TERMS = [
+    pytest.param(make_term("error", U, 0.01), id="error"),
+    pytest.param(make_term("error", U, 0.3), id="large error"),
+    pytest.param(make_term("error", [0.0, 0.5, 0.3, 0.2], 0.01), id="a group with target 0"),
+    pytest.param(make_term("overlap", [0.5, 0.6, 0.2, 0.9], 0.02), id="overlap"),
+    pytest.param(make_term("bounds", U, 0.8 * U, U / 0.8), id="bounds"),
+    pytest.param(make_term("balance", U, 0.05), id="balance"),
+    pytest.param(make_term("overlap balance", U, 0.3), id="balance of groups that overlap"),
+    pytest.param(make_term("forgiving", U, 0.8 * U, U / 0.8, 1.0), id="forgiving"),
+    pytest.param(make_term("exact", U), id="exact"),
+]
+SMOOTH_TERMS = TERMS[:8]
+
 # --- solvers ----------------------------------------------------------------------------------------------------------
 
-SOLVERS = [pytest.param(Dual(), id="dual"), pytest.param(Bound(max_steps=500), id="bound")]
+SOLVERS = [pytest.param(make_solver("dual"), id="dual"), pytest.param(make_solver("bound", max_steps=500), id="bound")]
 SOLVER_NAMES = ["dual", "bound"]
 
 # --- objectives -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hypothesis
 import pytest
 
-from cases import KERNELS, using
+from cases import KERNELS
+from internals import using
 
 hypothesis.settings.register_profile("fairclust", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.load_profile("fairclust")

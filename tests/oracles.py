@@ -193,16 +193,6 @@ def overlap_error(target, masses):
     return np.array(values)
 
 
-def size_error(lower, upper, margin, masses):
-    """½ log² of how far each size is beyond its bounds, drawn in by a margin."""
-    values = []
-    for (size,), low, high in zip(masses, lower, upper, strict=True):
-        few = max(np.log(low * (1 + margin) / size), 0.0) if low > 0 else 0.0
-        many = max(np.log(size * (1 + margin) / high), 0.0) if np.isfinite(high) else 0.0
-        values.append(0.5 * (few**2 + many**2))
-    return np.array(values)
-
-
 def masses_of(labels, codes, n_clusters, n_groups, weights=None):
     """How much of each group each cluster holds."""
     masses = np.zeros((n_clusters, n_groups))

@@ -11,14 +11,8 @@ from scipy.spatial.distance import cdist
 
 from cases import SOLVER_NAMES, people
 from fairclust import FairKMedian, datasets, metrics
-from fairclust._fit.asks import WeightAsk
-from fairclust._fit.loop import fit_once
-from fairclust._fit.records import Start
-from fairclust._fit.settings import Settings
-from fairclust._objectives import KMedianObjective, kmedian
-from fairclust._solvers import Solution
-from fairclust._sweep.question import State
 from fairclust.errors import InvalidInputError
+from internals import few_distances
 
 VARIANTS = [(center, metric) for center in ("medoid", "geometric") for metric in ("euclidean", "manhattan")]
 
@@ -94,22 +88,6 @@ def test_geometric_medians_cost_no_more_than_medoids():
     assert not hasattr(fits[0], "medoid_indices_")
 
 
-def test_starting_from_geometric_medians_beats_medoids_alone(monkeypatch):
-    data = people(3000, n_clusters=6, n_groups=2, seed=11)
-    found = {}
-    for relaxes in (True, False):
-        if not relaxes:
-            monkeypatch.setattr(KMedianObjective, "relaxed", lambda self: None)
-        energies = [
-            FairKMedian(6, fairness_weight=data.weight, random_state=seed)
-            .fit(data.X, sensitive_features=data.groups)
-            .energy_
-            for seed in range(5)
-        ]
-        found[relaxes] = np.median(energies)
-    assert found[True] < found[False]
-
-
 @pytest.mark.parametrize(("center", "metric"), VARIANTS)
 def test_labels_are_bit_identical_for_1_2_and_4_threads(center, metric):
     data = people(5000, n_clusters=5, n_groups=3, dtype=np.float32)
@@ -144,62 +122,15 @@ def test_a_row_of_weight_zero_is_no_medoid():
     assert model.medoid_indices_.tolist() == [1, 5]
 
 
-def test_a_search_that_gives_way_says_so(monkeypatch):
+def test_a_search_that_gives_way_says_so():
     data = people(4000, n_clusters=2, n_features=6)
-    monkeypatch.setattr(kmedian, "_FREE", 0)
-    monkeypatch.setattr(kmedian, "_MOST_PER_POINT", 20)
-    model = FairKMedian(2, fairness_weight=100, init=data.init[:2]).fit(data.X, sensitive_features=data.groups)
+    with few_distances(per_point=20):
+        model = FairKMedian(2, fairness_weight=100, init=data.init[:2]).fit(data.X, sensitive_features=data.groups)
     assert model.medoid_search_.startswith("approximate: the objective is at most ")
     percent = float(model.medoid_search_.split("at most ")[1].split(" %")[0])
     best = metrics.kmedian_objective(data.X, model.labels_)
     assert best <= model.objective_ * (1 + 1e-12)
     assert model.objective_ <= best * (1 + 1.05 * percent / 100)
-
-
-def test_many_rows_start_from_a_sample_and_end_in_true_medoids(monkeypatch):
-    # What is done for millions of rows, with fewer.
-    from fairclust._fit import coarse
-
-    monkeypatch.setattr(coarse, "_SMALLEST_SAMPLE", 1000)
-    monkeypatch.setattr(kmedian, "_MANY_ROWS", 2000)
-    data = people(5000, n_clusters=4, n_groups=2)
-    model = FairKMedian(4, fairness_weight=data.weight, init=data.init).fit(data.X, sensitive_features=data.groups)
-    np.testing.assert_array_equal(data.X[best_rows(data.X, model.labels_)], model.cluster_centers_)
-    assert (np.diff(model.energy_history_) < 0).all()
-    assert model.medoid_search_ == "exact"
-
-
-class Pushing:
-    """A solver that proposes labels in which the first cluster's medoid has left it."""
-
-    rests_on_energy = False
-
-    def __init__(self, prices):
-        self.prices = iter(prices)
-
-    def solve(self, sweep, fairness, weight, start=None, to_beat=np.inf):
-        price = next(self.prices)
-        return Solution(State(1.0, price), hard=sweep.assign(price))
-
-
-def test_a_medoid_stays_in_its_cluster_for_the_next_step():
-    X = np.concatenate((np.linspace(0, 1, 7), np.linspace(2, 3, 7)))[:, None]
-    model = FairKMedian(2, fairness_weight=1.0)
-    groups = np.array([0, 1] * 7)
-    problem, _, _ = model._problem(X, groups, None)
-    none, chased = (
-        np.zeros((2, 2)),
-        np.array([[0.0, 2.2], [0.0, 0.0]]),
-    )  # group 1, that of row 3, is chased from cluster 0
-    ask = WeightAsk(problem.fairness, np.ones(2), Pushing([none, chased]))
-    result = fit_once(problem, ask, Start(np.array([[0.5], [2.5]])), Settings(max_iter=2))
-    labels = problem.sweep.layout.to_user_order(result.labels)
-    assert X[3, 0] == 0.5
-    assert labels[3] == 0
-    assert result.masses.sum() == 14
-    np.testing.assert_array_equal(
-        result.masses, [[np.sum((labels == k) & (groups == j)) for j in (0, 1)] for k in (0, 1)]
-    )
 
 
 @pytest.mark.parametrize(

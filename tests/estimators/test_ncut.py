@@ -11,18 +11,24 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracles
-from cases import KERNELS, people, using
+from cases import KERNELS, people
 from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
-from fairclust._fairness.term import one_attribute, representation
-from fairclust._fit.records import Start
-from fairclust._graph.levels import CutEnergy, GraphLevel, coarsen, cycle, heaviest_node
-from fairclust._graph.spectral import embedding
-from fairclust._objectives import NCutObjective
-from fairclust._objectives.ncut import sufficient_shift
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
 from fairclust.errors import InvalidInputError
 from fairclust.graphs import affinity_from_edges, check_affinity, nearest_neighbors_graph, to_graph
+from internals import (
+    CutEnergy,
+    GraphLevel,
+    NCutObjective,
+    coarsen,
+    cycle,
+    embedding,
+    excess_costs,
+    heaviest_node,
+    make_penalty,
+    sufficient_shift,
+    unfilled_oracle,
+    using,
+)
 
 # Two squares joined by one edge; in each, one pair of each group.
 SQUARES = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4)]
@@ -56,17 +62,15 @@ def test_point_costs_equal_the_formula(kernels, shift, kind, dtype):
     rng = np.random.default_rng(1)
     labels = rng.integers(4, size=300).astype(np.int32)
     S = np.eye(4)[labels] if kind == "hard" else rng.dirichlet(np.ones(4), 300).astype(np.float32).astype(float)
-    layout = build_layout(codes, 3)
     objective = NCutObjective(to_graph(W), shift)
     with using(kernels):
-        sweep = InMemorySweep(layout, 4)
+        sweep = unfilled_oracle(codes, 3, 4)
+        layout = sweep.layout
         value = objective.fill(
             sweep, labels if kind == "hard" else S.astype(np.float32), layout.to_visiting_order(labels)
         )
     expected = oracles.ncut_costs(W.toarray().astype(float), S, shift)
-    found = np.empty_like(expected)
-    for block, (start, size) in enumerate(zip(layout.start, layout.size, strict=True)):
-        found[layout.order[start : start + size]] = sweep.excess[block, :, :size].T
+    found = layout.to_user_order(excess_costs(sweep))
     low = expected.min(axis=1)
     assert np.allclose(found, expected - low[:, None], rtol=2e-5, atol=1e-7)
     assert sweep.base_cost == pytest.approx(4 * (1 + shift) + low.sum(), rel=1e-6)
@@ -94,19 +98,19 @@ def test_sufficient_shift_makes_the_costs_an_upper_bound(seed):
 
 # Three cells: as one attribute, as two (the third cell does not count in the second), as groups that overlap.
 TERMS = [
-    pytest.param(one_attribute([0.2, 0.3, 0.5]), id="one attribute"),
+    pytest.param(make_penalty([0.2, 0.3, 0.5]), id="one attribute"),
     pytest.param(
-        representation(
+        make_penalty(
             [(np.array([0.4, 0.6]), False), (np.array([0.5, 0.5]), False)],
             np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]),
         ),
         id="two attributes",
     ),
     pytest.param(
-        representation([(np.array([0.6, 0.5]), True)], np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
+        make_penalty([(np.array([0.6, 0.5]), True)], np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
         id="overlapping groups",
     ),
-    pytest.param(one_attribute([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]]), id="a target per cluster"),
+    pytest.param(make_penalty([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.4, 0.3, 0.3]]), id="a target per cluster"),
 ]
 
 
@@ -143,7 +147,7 @@ def test_numpy_graph_kernels_equal_the_compiled_ones(dtype):
         with using(kernels):
             level = level_of(W, codes)
             hierarchy, _ = coarsen(level, np.eye(3), 20, heaviest_node(level, 4), np.random.RandomState(0))
-            energy = CutEnergy(one_attribute(np.bincount(codes) / 200), np.full(4, 3.0))
+            energy = CutEnergy(make_penalty(np.bincount(codes) / 200), np.full(4, 3.0))
             labels = np.random.default_rng(0).integers(4, size=200).astype(np.int32)
             moved = cycle(level, energy, labels, 30, np.random.RandomState(1))
             results.append((hierarchy, moved))
@@ -168,7 +172,7 @@ def test_fair_embedding_gives_every_group_its_share():
     W, codes = random_graph(700, isolated=False)
     level = level_of(W, codes)
     target = np.bincount(codes) / 700
-    rows = embedding(level, 4, one_attribute(target), np.random.RandomState(0))
+    rows = embedding(level, 4, make_penalty(target), np.random.RandomState(0))
     unfair = (np.eye(3)[codes] - target).T @ rows
     plain = (np.eye(3)[codes] - target).T @ embedding(level, 4, None, np.random.RandomState(0))
     assert abs(unfair).max() < 1e-6 * abs(plain).max()
@@ -188,7 +192,7 @@ def test_small_graphs_are_cut_as_well_as_by_brute_force(weight):
     target = np.bincount(codes) / 11
     model = FairNCut(2, affinity="precomputed", fairness_weight=weight, random_state=0)
     model.fit(W, sensitive_features=codes)
-    energy = CutEnergy(one_attribute(target), np.full(2, weight))
+    energy = CutEnergy(make_penalty(target), np.full(2, weight))
     level = level_of(W, codes)
     every = (np.array(labels, dtype=np.int32) for labels in itertools.product([0, 1], repeat=11))
     best = min(energy.value(level, labels) for labels in every if 0 < labels.sum() < 11)
@@ -462,20 +466,6 @@ def test_path_rises_in_cost_and_falls_in_error(solver):
     assert path.fairness_errors[-1] < 0.01 * path.fairness_errors[0]
     for labels, objective in zip(path.labels, path.objectives, strict=True):
         assert metrics.ncut_objective(W, labels) == pytest.approx(objective, abs=1e-9)
-
-
-def test_large_weights_are_climbed_to_from_small_ones():
-    # Labels that suit a large weight are hard to move: those that come from smaller weights cut less.
-    data = people(1500, n_clusters=6, n_groups=4, seed=3)
-    W = nearest_neighbors_graph(data.X, 10)
-    model = FairNCut(6, affinity="precomputed", fairness_weight=300.0, random_state=0)
-    problem, _, (start,) = model._problem(W, data.groups, None)
-    energy = CutEnergy(problem.fairness, np.full(6, 300.0))
-    raced = problem._race(energy, np.random.RandomState(0))
-    climbed = problem.fit(300.0, Start(start)).result
-    assert climbed.energy < 0.95 * problem._descend(
-        energy, raced.labels, problem.settings, np.random.RandomState(0)
-    ).energy  # fmt: skip
 
 
 def test_progress_is_printed(capsys):

@@ -17,11 +17,8 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 from cases import people
 from fairclust import FairKMeans, FairKMedian, FairNCut, fairness_path, load
-from fairclust._objectives import KMeansObjective, SparseKMeansObjective
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
-from fairclust._table.sparse import sparse_rows
 from fairclust.errors import FairclustError, InvalidInputError
+from internals import KMeansObjective, SparseKMeansObjective, sparse_rows, unfilled_oracle
 
 K = 4
 
@@ -310,8 +307,7 @@ def test_sparse_clusters_are_cut_in_two_about_as_well_as_dense_ones(weighted):
     X, _ = documents()
     rng = np.random.default_rng(0)
     weights = rng.uniform(0.5, 2.0, X.shape[0]) if weighted else None
-    layout = build_layout(np.zeros(X.shape[0], dtype=np.int32), 1)
-    sweep, labels = InMemorySweep(layout, 2, weights), (np.arange(X.shape[0]) % 2).astype(np.int32)
+    sweep, labels = unfilled_oracle(np.zeros(X.shape[0]), 1, 2, weights), (np.arange(X.shape[0]) % 2).astype(np.int32)
     centers = np.zeros((2, X.shape[1]))
     mine = SparseKMeansObjective(sparse_rows(X)).halves(sweep, centers, labels)
     dense = KMeansObjective(X.toarray()).halves(sweep, centers, labels)

@@ -8,46 +8,21 @@ import pytest
 import oracles
 from cases import people
 from fairclust import FairKMeans
-from fairclust._fairness.term import one_attribute
-from fairclust._fit.loop import fit_once
-from fairclust._fit.polish import PenaltyMoves, polish
-from fairclust._fit.problem import PointsProblem
-from fairclust._fit.records import Start
-from fairclust._fit.settings import Settings
-from fairclust._objectives import KMeansObjective
-from fairclust._solvers import Dual
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
-
-
-def test_penalty_of_a_move_is_the_change_of_the_weighted_errors():
-    fairness, weight = one_attribute(np.array([0.5, 0.3, 0.2])), np.array([10.0, 20.0])
-    masses = np.array([[3.0, 2.0, 4.0], [5.0, 1.0, 1.0]])
-    penalty = PenaltyMoves(fairness, weight, masses)
-    before = weight @ fairness.value(masses)
-    promised = penalty.leave[1, 0] + penalty.enter[0, 0]
-    penalty.move(0, 1, 0)
-    assert penalty.masses.tolist() == [[4.0, 2.0, 4.0], [4.0, 1.0, 1.0]]
-    assert weight @ fairness.value(penalty.masses) - before == pytest.approx(promised)
+from internals import improve, make_problem
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_polishing_ends_where_no_single_move_pays(each_kernel, seed):
     data = people(60, n_clusters=3, seed=seed)
-    codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
-    sweep = InMemorySweep(build_layout(codes, 2), 3)
-    fairness, weight = one_attribute(np.bincount(codes) / 60), np.full(3, 30.0)
-    objective = KMeansObjective(data.X)
-    problem = PointsProblem(objective, sweep, fairness, Dual(), Settings(max_iter=1))
-    ask = problem.ask_at(weight[:, None])
-    rough = fit_once(problem, ask, Start(data.init))
-    polished, is_done = polish(problem, ask, rough, PenaltyMoves(fairness, weight, rough.masses))
-    assert is_done
+    codes = np.unique(data.groups, return_inverse=True)[1]
+    problem = make_problem(data.X, codes, 3)
+    rough, polished = improve(problem, 30.0, data.init)
     assert polished.energy <= rough.energy
-    X, codes = data.X[sweep.layout.order], sweep.layout.cells
+    layout = problem.sweep.layout
+    X, codes, target = data.X[layout.order], layout.cells, np.bincount(codes) / 60
 
     def energy(labels):
-        errors = oracles.kl(fairness.parts[0].target, oracles.masses_of(labels, codes, 3, 2))
+        errors = oracles.kl(target, oracles.masses_of(labels, codes, 3, 2))
         return oracles.kmeans_objective(X, labels) + 30.0 * errors.sum()
 
     assert polished.energy == pytest.approx(energy(polished.labels), rel=1e-9)

@@ -5,12 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from fairclust import FairKMeans, datasets
-from fairclust._fit.restarts import n_candidates
-
-
-def test_few_rows_are_not_raced():
-    assert n_candidates(1000, 10) == 10
-    assert n_candidates(100_000, 10) > 10
 
 
 def test_one_start_is_the_best_of_some_that_are_drawn():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from fairclust._sweep.layout import build_layout
+from internals import make_layout
 
 
 def _nothing(cell: int, source: int, destination: int) -> None:
@@ -31,7 +31,7 @@ class Call:
 
 
 def plan_arguments(n_samples: int, n_cells: int, rng: np.random.Generator) -> dict[str, Any]:
-    layout = build_layout(rng.integers(0, n_cells, n_samples).astype(np.int32), n_cells)
+    layout = make_layout(rng.integers(0, n_cells, n_samples).astype(np.int32), n_cells)
     return {name: getattr(layout, name) for name in ("order", "start", "size", "chunk", "chunk_cell")}
 
 

@@ -2,121 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracles
 from cases import people
 from fairclust import FairKMeans, datasets
-from fairclust._fairness.term import one_attribute
-from fairclust._fit.aims import CostAim, GoalAim
-from fairclust._fit.problem import PointsProblem
-from fairclust._fit.records import Start
-from fairclust._fit.settings import Settings
-from fairclust._goals.counts import move_to_counts, proportional_counts
-from fairclust._goals.goals import Bounds, MaxFairnessError, MinBalance
-from fairclust._objectives import KMeansObjective
-from fairclust._solvers import Dual
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
 from fairclust.errors import FairnessGoalMissed
+from internals import proportional_counts
 
-EVEN = one_attribute(np.array([0.5, 0.5]))
-NAMES = np.array(["a", "b"])
-
-
-def problem_of(data):
-    names, codes = np.unique(data.groups, return_inverse=True)
-    sweep = InMemorySweep(build_layout(codes.astype(np.int32), len(names)), len(data.init))
-    fairness = one_attribute(np.bincount(codes) / len(codes))
-    return PointsProblem(KMeansObjective(data.X), sweep, fairness, Dual(), Settings())
-
-
-# --- goals ------------------------------------------------------------------------------------------------------------
-
-
-def test_goals_are_read_from_the_masses_as_by_hand():
-    masses = np.array([[3.0, 3.0], [1.0, 2.0]])
-    assert MaxFairnessError(EVEN, 0.1).ratio(masses)[:, 0] == pytest.approx([0.0, EVEN.value(masses)[1] / 0.1])
-    assert MinBalance(EVEN, 0.75).ratio(masses)[:, 0] == pytest.approx([0.0, 2.0])
-    assert Bounds(EVEN, np.array([0.4, 0.4]), np.array([0.6, 0.6])).ratio(masses)[:, 0] == pytest.approx([0.0, 5 / 3])
+# --- fits for a goal --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("goal", "message"),
     [
-        (MaxFairnessError(EVEN, 0.01), r"max_fairness_error=0\.01 cannot be met: .* asks for 0\.500 of group .*'a'"),
-        (MinBalance(EVEN, 0.5), r"min_balance=0\.5 cannot be met: the data have 1 of group .*'a'.* and 3 of .*'b'"),
-        (Bounds(EVEN, np.full(2, 0.4), np.full(2, 0.6)), r"group .*'a'.* has a share of 0\.250 in the data"),
+        ({"max_fairness_error": 0.01}, r"max_fairness_error=0\.01 cannot be met: .* asks for 0\.500 of group .*'a'"),
+        ({"min_balance": 0.5}, r"min_balance=0\.5 cannot be met: the data have 1 of group .*'a'.* and 3 of .*'b'"),
+        ({"bounds": {"a": (0.4, 0.6)}}, r"group .*'a'.* has a share of 0\.250 in the data"),
     ],
+    ids=str,
 )
 def test_a_goal_that_the_data_rule_out_says_why(goal, message):
-    obstacle = goal.obstacle(np.array([[1.0, 1.0], [0.0, 2.0]]), NAMES)
-    assert obstacle is not None
-    with pytest.raises(AssertionError, match=message):
-        raise AssertionError(obstacle)
-    assert goal.obstacle(np.array([[1.0, 1.0], [2.0, 2.0]]), NAMES) is None
+    target = {"a": 0.5, "b": 0.5} if "max_fairness_error" in goal else None
+    model = FairKMeans(1, target_proportions=target, random_state=0, **goal)
+    with pytest.warns(FairnessGoalMissed, match=message):
+        model.fit(np.array([[0.0], [0.1], [5.0], [5.1]]), sensitive_features=list("abbb"))
 
 
-# --- fits for a goal --------------------------------------------------------------------------------------------------
+def masses_of(model, groups):
+    codes = np.unique(groups, return_inverse=True)[1]
+    return oracles.masses_of(model.labels_, codes, model.n_clusters, codes.max() + 1)
 
 
 @pytest.mark.parametrize("limit", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_goal_is_met_and_costs_no_more_than_one_weight_for_all(seed, limit):
     data = people(800, n_clusters=4, n_groups=2, seed=seed)
-    problem = problem_of(data)
-    found = GoalAim(MaxFairnessError(problem.fairness, limit), NAMES).fit(problem, Start(data.init))
-    assert problem.fairness.value(found.result.masses).max() <= limit
-    uniform = [problem.fit(weight, Start(data.init)).result for weight in 10.0 ** np.arange(1, 7)]
-    fair = [fit.objective for fit in uniform if problem.fairness.value(fit.masses).max() <= limit]
-    assert found.result.objective <= min(fair, default=np.inf) * 1.01
-    assert found.fairness_weights.shape == (4, 1)
+
+    def fitted(**asked):
+        return FairKMeans(4, init=data.init, **asked).fit(data.X, sensitive_features=data.groups)
+
+    found = fitted(max_fairness_error=limit)
+    assert oracles.kl(found.target_proportions_, masses_of(found, data.groups)).max() <= limit
+    uniform = [fitted(fairness_weight=weight) for weight in 10.0 ** np.arange(1, 7)]
+    fair = [model.objective_ for model in uniform if model.max_fairness_error_ <= limit]
+    assert found.objective_ <= min(fair, default=np.inf) * 1.01
+    assert found.cluster_weights_.shape[0] == 4
 
 
 @pytest.mark.parametrize("limit", [0.1, 0.01])
-def test_many_people_are_fitted_roughly_first_and_meet_the_goal_to_the_person(limit):
+def test_many_people_meet_the_goal_to_the_person(limit):
     data = people(6000, n_clusters=4, n_groups=3, seed=1)
-    problem = problem_of(data)
-    aim = GoalAim(MaxFairnessError(problem.fairness, limit), NAMES)
-    assert aim.ask(problem).are_many
-    found = aim.fit(problem, Start(data.init)).result
-    assert problem.fairness.value(found.masses).max() <= limit
-    np.testing.assert_array_equal(found.masses, np.round(found.masses))
-    assert (np.diff(found.energy_history) < 0).all()
-    assert found.energy_history[-1] == pytest.approx(found.objective)
-    whole = problem.fit_ask(aim.ask(problem), Start(data.init))  # people whole from the first iteration on
-    assert found.objective <= whole.objective * 1.002
-
-
-def test_what_a_goal_is_missed_by_is_taken_at_its_prices_where_people_are_many():
-    data = people(6000, n_clusters=4, n_groups=2, seed=0)
-    problem = problem_of(data)
-    problem.objective.fill(problem.sweep, data.init)
-    ask = GoalAim(MaxFairnessError(problem.fairness, 0.001), NAMES).ask(problem)
-    rough = ask.on_sample(1.0)
-    prices = rough.propose(problem.sweep, None, np.inf).warm
-    plain = problem.sweep.assign(np.zeros((4, 2)))
-    fair = problem.sweep.assign(prices.state.price)
-    # By weak duality, to the softness of the prices: labels that miss the goal cost what those that meet it do.
-    assert plain.cost < 0.99 * fair.cost
-    assert plain.cost + rough.penalty(plain.masses, prices) >= 0.999 * (fair.cost + rough.penalty(fair.masses, prices))
-    assert np.isinf(ask.penalty(plain.masses, prices))
-    few = replace(rough, are_many=False)
-    assert few.penalty(plain.masses, prices) == 0
+    found = FairKMeans(4, init=data.init, max_fairness_error=limit).fit(data.X, sensitive_features=data.groups)
+    assert oracles.kl(found.target_proportions_, masses_of(found, data.groups)).max() <= limit
+    assert (np.diff(found.energy_history_) < 0).all()
+    assert found.assignment_gap_ < 0.01
 
 
 def test_exact_proportions_differ_from_the_ideal_by_less_than_a_point():
     data = people(500, n_clusters=3, n_groups=3, seed=2)
-    problem = problem_of(data)
-    found = GoalAim(MaxFairnessError(problem.fairness, 0.0), NAMES).fit(problem, Start(data.init))
-    masses = found.result.masses
-    ideal = masses.sum(axis=1, keepdims=True) * problem.fairness.parts[0].target
-    assert (abs(masses - ideal) < 1).all()
-    np.testing.assert_array_equal(masses.sum(axis=0), np.bincount(problem.sweep.layout.cells))
+    found = FairKMeans(3, init=data.init, max_fairness_error=0).fit(data.X, sensitive_features=data.groups)
+    masses = masses_of(found, data.groups)
+    assert (abs(masses - masses.sum(axis=1, keepdims=True) * found.target_proportions_) < 1).all()
 
 
 def test_eighteen_groups_are_exactly_proportional_and_no_cluster_vanishes():
@@ -136,13 +86,12 @@ def test_eighteen_groups_are_exactly_proportional_and_no_cluster_vanishes():
 @pytest.mark.parametrize("increase", [0.01, 0.1])
 def test_fairness_at_a_price_keeps_to_the_price(increase):
     data = people(600, n_clusters=3, seed=1)
-    problem = problem_of(data)
-    plain = problem.fit(0.0, Start(data.init)).result
-    found = CostAim(increase, NAMES).fit(problem, Start(data.init))
-    assert found.result.objective <= plain.objective * (1 + increase)
-    assert problem.error(found.result) < problem.error(plain)
-    spent = found.result.objective / plain.objective - 1
-    assert spent > 0.5 * increase or problem.fairness.errors(found.result.masses).max() < 1e-5
+    plain = FairKMeans(3, init=data.init, fairness_weight=0).fit(data.X, sensitive_features=data.groups)
+    found = FairKMeans(3, init=data.init, max_cost_increase=increase).fit(data.X, sensitive_features=data.groups)
+    assert found.objective_ <= plain.objective_ * (1 + increase)
+    assert found.fairness_error_ < plain.fairness_error_
+    spent = found.objective_ / plain.objective_ - 1
+    assert spent > 0.5 * increase or found.max_fairness_error_ < 1e-5
 
 
 def test_a_goal_that_cannot_be_met_is_a_warning_that_says_how_close_it_came():
@@ -178,22 +127,6 @@ def test_proportional_counts_keep_sizes_and_totals_and_round_each_ideal(seed, n_
     assert (counts <= np.ceil(ideal - 1e-9) + 1e-9).all()
 
 
-def test_points_move_to_the_counts_at_no_great_cost():
-    data = people(300, n_clusters=3, n_groups=2, seed=4)
-    problem = problem_of(data)
-    problem.objective.fill(problem.sweep, data.init)
-    price = np.zeros((3, 2))
-    plain = problem.sweep.assign(price)
-    counts = proportional_counts(plain.masses)
-    before = problem.sweep.last_labels().copy()
-    labels = move_to_counts(problem.sweep, before.copy(), plain, counts, price).labels
-    masses = np.zeros((3, 2))
-    np.add.at(masses, (labels, problem.sweep.layout.cells), 1)
-    np.testing.assert_array_equal(masses, counts)
-    n_moved = np.count_nonzero(labels != before)
-    assert n_moved >= np.abs(counts - plain.masses).sum() / 2  # no fewer can do it
-
-
 @pytest.mark.parametrize("n_clusters", [1, 2])
 @pytest.mark.parametrize("goal", [{"min_balance": 0.9}, {"bounds": {"a": (0.5, 0.8)}}], ids=["balance", "bounds"])
 def test_clusters_like_data_that_miss_the_goal_miss_it_too(goal, n_clusters):
@@ -203,18 +136,6 @@ def test_clusters_like_data_that_miss_the_goal_miss_it_too(goal, n_clusters):
         model = FairKMeans(n_clusters, random_state=0, **goal).fit(X, sensitive_features=list("abbabb"))
     assert not model.fairness_goal_met_
     np.testing.assert_allclose(model.proportions_, np.tile([1 / 3, 2 / 3], (n_clusters, 1)))
-
-
-def test_prices_that_went_astray_are_not_what_a_fit_is_proved_with():
-    data = people(800, n_clusters=4, n_groups=2, seed=0)
-    problem = problem_of(data)
-    aim = GoalAim(MaxFairnessError(problem.fairness, 0.01), NAMES)
-    found = aim.fit(problem, Start(data.init))
-    wild = np.random.default_rng(0).normal(size=found.result.warm.theta.shape) * 1e9
-    astray = replace(found, result=replace(found.result, warm=replace(found.result.warm, theta=wild)))
-    proved, usual = aim.proved(problem, astray).result, aim.proved(problem, found).result
-    assert proved.lower_bound >= 0.98 * usual.lower_bound > 0
-    assert proved.lower_bound <= proved.objective * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("kind", ["log-normal columns", "heavy tails"])

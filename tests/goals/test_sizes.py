@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 
 from cases import people
 from fairclust import FairKMeans, FairKMedian
-from fairclust._fairness.sizes import SizeFairness
-from fairclust._fairness.term import one_attribute
-from fairclust._fit.sizes import _ratio, bounded_counts
-from fairclust._goals.sizes import SizeInterval
 from fairclust.errors import ClusterSizeWarning, InvalidInputError
-
-SIZES = SizeFairness(np.array([10.0, 0.0, 8.0]), np.array([20.0, 15.0, np.inf]))
+from internals import bounded_counts
 
 
 def uneven(n_samples=600, seed=0):
@@ -25,23 +20,6 @@ def uneven(n_samples=600, seed=0):
     X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])[cloud] + rng.normal(size=(n_samples, 2))
     groups = np.where(rng.random(n_samples) < np.array([0.2, 0.8, 0.5])[cloud], "a", "b")
     return X, groups, np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
-
-
-def test_a_size_inside_its_bounds_costs_nothing():
-    assert SIZES.value(np.array([[15.0], [1.0], [1000.0]])).tolist() == [0.0, 0.0, 0.0]
-    beyond = SIZES.value(np.array([[30.0], [30.0], [2.0]]))
-    assert (beyond > 0).all()
-    assert beyond[0] == pytest.approx(0.5 * np.log(30 * 1.02 / 20) ** 2)
-
-
-def test_a_term_with_sizes_reads_one_column_more():
-    term = one_attribute([0.5, 0.5]).with_sizes(SIZES)
-    masses = np.array([[15.0, 15.0], [3.0, 3.0], [1.0, 1.0]])
-    assert term.n_attributes == 1
-    assert term.errors(masses).shape == (3, 1)
-    np.testing.assert_allclose(term.value(masses), SIZES.value(masses.sum(axis=1, keepdims=True)))
-    half = term.scaled(0.5)
-    np.testing.assert_allclose(half.value(masses / 2), term.value(masses))
 
 
 @settings(max_examples=25)
@@ -127,11 +105,6 @@ def test_wrong_sizes_are_explained(change, message):
     X, groups, init = uneven()
     with pytest.raises(InvalidInputError, match=message):
         FairKMeans(3, init=init, **change).fit(X, sensitive_features=groups)
-
-
-def test_the_ratio_of_sizes_is_one_at_the_bound():
-    ratio = _ratio(SizeInterval(0.2, 0.5), np.array([20.0, 50.0, 30.0]))
-    assert ratio == pytest.approx([1.0, 1.0, 0.0])
 
 
 def test_sizes_that_whole_people_cannot_have_are_explained():

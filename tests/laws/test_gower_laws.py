@@ -8,13 +8,11 @@ import pytest
 
 from cases import TABLES, table_rows
 from fairclust import FairKMedian, FairNCut, load
-from fairclust._objectives.gower import GowerObjective
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
 from fairclust._table.coded import GAP, CodedRows
 from fairclust._table.features import GOWER, FeatureOptions, learn_features, read_table
 from fairclust._table.gower import NO_NUMBER, best_place, distances, nearest, places, sums_to_each
 from fairclust.errors import InvalidInputError
+from internals import GowerObjective, unfilled_oracle
 
 
 def in_gower(rows):
@@ -86,7 +84,7 @@ def test_medoids_are_exact_and_rows_of_weight_zero_are_none():
     rows = in_gower(table_rows(200, gaps=0.1))
     rng = np.random.default_rng(1)
     labels, weights = rng.integers(3, size=200).astype(np.int32), rng.integers(0, 3, 200).astype(float)
-    sweep = InMemorySweep(build_layout(np.zeros(200, dtype=np.int32), 1), 3, weights)
+    sweep = unfilled_oracle(np.zeros(200), 1, 3, weights)
     found = GowerObjective(rows).medoids(sweep, labels)
     costs = distances(rows, places(rows))
     for k in range(3):

@@ -8,12 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from cases import KERNELS
-from fairclust._core import fallback, is_compiled
-from fairclust._core import kernels as installed
-from fairclust._objectives import KMedianObjective
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
+from cases import COMPILED, KERNELS
+from internals import KMedianObjective, fallback, installed, make_layout, plan_of, unfilled_oracle
 
 METRICS = {1: "euclidean", 2: "cityblock"}
 NO_LIMIT = 1e18
@@ -29,8 +25,7 @@ def clouds(n_samples=1500, n_features=4, n_clusters=3, seed=0, dtype=np.float64)
 
 def search(kernels, X, labels, weights=None, *, metric=1, old=None, exact=True, most=NO_LIMIT, n_threads=1):
     """Ask a kernel; the layout has one group, so visiting order is the user's order."""
-    layout = build_layout(np.zeros(len(X), dtype=np.int32), 1)
-    plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+    plan = plan_of(kernels, make_layout(np.zeros(len(X)), 1))
     old = np.full(labels.max() + 1, -1) if old is None else old
     return kernels.medoids(plan, metric, X, labels, weights, old, exact, 0.0, most, n_threads)
 
@@ -137,7 +132,7 @@ def test_a_quick_search_keeps_the_exact_medoids(kernels):
     np.testing.assert_array_equal(exact, again)
 
 
-@pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
+@COMPILED
 @pytest.mark.parametrize("n_samples", [3000, 80_000])  # small clusters share out the threads; big ones use them all
 @pytest.mark.parametrize("exact", [False, True])
 def test_medoids_and_counts_are_the_same_for_any_threads(n_samples, exact):
@@ -148,7 +143,7 @@ def test_medoids_and_counts_are_the_same_for_any_threads(n_samples, exact):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
+@COMPILED
 @pytest.mark.parametrize("metric", METRICS)
 def test_both_kernels_find_the_same_medoids(metric):
     X, labels = clouds(seed=3)
@@ -178,7 +173,7 @@ def test_a_cluster_without_weight_has_no_medoid(kernels):
 
 
 def sweep_over(X, weights=None):
-    return InMemorySweep(build_layout(np.zeros(len(X), dtype=np.int32), 1), 3, weights)
+    return unfilled_oracle(np.zeros(len(X)), 1, 3, weights)
 
 
 @pytest.mark.parametrize("center", ["medoid", "geometric"])
@@ -204,7 +199,7 @@ def test_a_geometric_median_leaves_a_point_that_it_starts_at(each_kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     labels = np.zeros(500, dtype=np.int32)
-    sweep = InMemorySweep(build_layout(labels, 1), 1)
+    sweep = unfilled_oracle(labels, 1, 1)
     objective = KMedianObjective(X, "euclidean", "geometric")
     for start in (X[:1], X[:1] + 1e-12):
         objective.fill(sweep, np.ascontiguousarray(start))
@@ -216,7 +211,7 @@ def test_a_geometric_median_leaves_a_point_that_it_starts_at(each_kernel):
 def test_a_geometric_median_stays_at_a_point_that_outweighs_the_rest(each_kernel):
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
     labels = np.zeros(4, dtype=np.int32)
-    sweep = InMemorySweep(build_layout(labels, 1), 1, np.array([10.0, 1, 1, 1]))
+    sweep = unfilled_oracle(labels, 1, 1, np.array([10.0, 1, 1, 1]))
     objective = KMedianObjective(X, "euclidean", "geometric")
     for start in X:
         objective.fill(sweep, np.ascontiguousarray(start[None]))
@@ -234,6 +229,6 @@ def test_manhattan_medians_are_those_of_every_feature(each_kernel):
 def test_weight_two_is_a_row_twice_for_a_manhattan_median(each_kernel):
     X = np.array([[0.0], [1.0], [4.0]])
     labels = np.zeros(3, dtype=np.int32)
-    sweep = InMemorySweep(build_layout(labels, 1), 1, np.array([2.0, 1.0, 1.0]))
+    sweep = unfilled_oracle(labels, 1, 1, np.array([2.0, 1.0, 1.0]))
     center = KMedianObjective(X, "manhattan", "geometric").parameters(sweep, labels, np.array([4.0]))
     assert center.tolist() == [[0.5]]  # the median of 0, 0, 1, 4

@@ -7,9 +7,7 @@ import pytest
 
 import oracles
 from cases import OBJECTIVES, people
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
-from fairclust._sweep.question import State
+from internals import evaluate, unfilled_oracle
 
 N_CLUSTERS = 3
 
@@ -18,7 +16,7 @@ def settled(objective, dtype=np.float64, seed=0):
     """An objective of some rows, its sweep, labels in visiting order and parameters that suit them, filled in."""
     data = people(150, n_clusters=N_CLUSTERS, dtype=dtype, seed=seed)
     codes = np.unique(data.groups, return_inverse=True)[1].astype(np.int32)
-    sweep = InMemorySweep(build_layout(codes, 2), N_CLUSTERS)
+    sweep = unfilled_oracle(codes, 2, N_CLUSTERS)
     made = objective.make(data.X)
     labels = np.random.default_rng(seed).integers(N_CLUSTERS, size=150).astype(np.int32)
     for _ in range(2):  # medoids of labels that stay as they are become exact
@@ -45,7 +43,7 @@ def test_an_objective_is_worth_what_the_oracle_says(each_kernel, objective, dtyp
 def test_an_objective_fills_in_its_point_costs(each_kernel, objective, dtype):
     X, codes, _, sweep, _, parameters, _ = settled(objective, dtype)
     count = oracles.soft_count(objective.point_costs(X, parameters), codes, 2, 2.0, np.zeros((N_CLUSTERS, 2)))
-    answer = sweep(State(2.0, np.zeros((N_CLUSTERS, 2))))
+    answer = evaluate(sweep, 2.0, np.zeros((N_CLUSTERS, 2)))
     assert answer.cost == pytest.approx(count.cost, rel=1e-4)
     np.testing.assert_allclose(answer.masses, count.masses, rtol=1e-3, atol=1e-3)
 

@@ -9,17 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from cases import ESTIMATORS, PROTOTYPE_ESTIMATORS, OracleSweep, people, several_attributes
+from cases import ESTIMATORS, PROTOTYPE_ESTIMATORS, people, several_attributes
 from fairclust import FairKMeans, FairKMedian, FairNCut, audit, fairness_path, metrics
-from fairclust._fairness.kl import KLFairness
-from fairclust._fairness.overlap import OverlapFairness
-from fairclust._fairness.term import Representation, one_attribute, representation
-from fairclust._goals.counts import is_rounded, rounded_counts
 from fairclust._people.attributes import Options
 from fairclust._people.encode import encode_people
-from fairclust._solvers import Dual
-from fairclust._sweep.question import State
 from fairclust.errors import FairnessGoalMissed, InvalidInputError
+from internals import ReferenceOracle, evaluate, is_rounded, kl_penalty, make_solver, rounded_counts, solve
 
 
 def crowd(n_samples=400, seed=0, n_clusters=4):
@@ -52,35 +47,17 @@ def test_overlap_equals_kl_where_everyone_is_in_one_group(seed):
     masses = np.random.default_rng(seed).uniform(0.1, 9, (4, 3))
     target = np.array([0.5, 0.3, 0.2])
     whole = np.concatenate((masses, masses.sum(axis=1, keepdims=True)), axis=1)
-    np.testing.assert_allclose(OverlapFairness(target).value(whole), KLFairness(target).value(masses), rtol=1e-9)
-
-
-@given(st.integers(0, 10**6))
-def test_the_term_of_several_attributes_is_the_weighted_sum_of_its_parts(seed):
-    rng = np.random.default_rng(seed)
-    masses, weights = rng.uniform(0.5, 9, (4, 6)), rng.uniform(0.1, 3, (4, 3))
-    term, largest = several_attributes().term.weighted(weights)
-    errors = np.stack([p.value(t) for p, t in zip(term.parts, term.by_part(masses), strict=True)], axis=1)
-    np.testing.assert_allclose(largest * term.value(masses), (weights * errors).sum(axis=1), rtol=1e-12)
-
-
-def test_column_prices_add_up_to_the_cells_prices():
-    term = several_attributes().term
-    price = np.random.default_rng(0).normal(size=(4, 8)) @ term.membership.T
-    np.testing.assert_allclose(term.column_prices(price) @ term.membership.T, price, atol=1e-12)
-    one = one_attribute([0.2, 0.8])
-    price = np.random.default_rng(0).normal(size=(4, 2))
-    np.testing.assert_array_equal(one.column_prices(price), price)
+    overlapping = kl_penalty(target, overlap=True).value(whole)
+    np.testing.assert_allclose(overlapping, kl_penalty(target).value(masses), rtol=1e-9)
 
 
 def test_the_dual_solver_finds_a_stationary_state_for_several_attributes():
     rng = np.random.default_rng(3)
     costs, codes = rng.gamma(2.0, 1.0, (600, 4)), rng.integers(6, size=600)
-    sweep, term = OracleSweep(costs, codes, 6), several_attributes().term
-    solution = Dual().solve(sweep, term, np.full(4, 60.0))
-    answer = sweep(State(solution.state.scale, solution.state.scaled_price))
-    wanted = 60.0 * term.slope(answer.masses)
-    assert abs(wanted - solution.state.price).max() <= 0.05 * abs(wanted).max()
+    oracle, penalty = ReferenceOracle(costs, codes, 6), several_attributes().penalty
+    found = solve(make_solver("dual"), oracle, penalty, np.full(4, 60.0))
+    wanted = 60.0 * penalty.slope(evaluate(oracle, found.scale, found.scaled_prices).masses)
+    assert abs(wanted - found.prices).max() <= 0.05 * abs(wanted).max()
 
 
 # --- several attributes -----------------------------------------------------------------------------------------------
@@ -416,4 +393,3 @@ def test_encoding_twice_gives_the_same_cells():
     made = encode_people(table, options=options)
     again = made.attributes.encode(table)
     np.testing.assert_array_equal(again.membership[again.codes], made.cells.membership[made.cells.codes])
-    assert isinstance(representation(made.attributes.parts, made.cells.membership), Representation)

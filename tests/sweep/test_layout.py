@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairclust._core.tiles import TILE
-from fairclust._sweep.layout import build_layout, every_nth_of_each
+from internals import TILE, every_nth_of_each, make_layout
 
 
 def test_five_rows_of_two_groups_are_laid_out_as_by_hand():
-    layout = build_layout(np.array([1, 0, 1, 0, 0]), 2)
+    layout = make_layout(np.array([1, 0, 1, 0, 0]), 2)
     assert layout.order.tolist() == [1, 3, 4, 0, 2]
     assert layout.start.tolist() == [0, 3]
     assert layout.size.tolist() == [3, 2]
@@ -25,7 +24,7 @@ def test_five_rows_of_two_groups_are_laid_out_as_by_hand():
 @pytest.mark.parametrize("n_cells", [1, 2, 7, 300])
 def test_every_row_is_visited_once_in_blocks_of_its_own_group(n_rows, n_cells):
     codes = np.random.default_rng(n_rows).integers(n_cells, size=n_rows).astype(np.int32)
-    layout = build_layout(codes, n_cells)
+    layout = make_layout(codes, n_cells)
     assert sorted(layout.order.tolist()) == list(range(n_rows))
     assert layout.n_samples == n_rows
     assert np.array_equal(layout.cells, codes[layout.order])
@@ -40,14 +39,14 @@ def test_every_row_is_visited_once_in_blocks_of_its_own_group(n_rows, n_cells):
 
 
 def test_a_group_without_points_gets_no_chunk():
-    layout = build_layout(np.array([2, 2, 0]), 4)
+    layout = make_layout(np.array([2, 2, 0]), 4)
     assert layout.chunk_cell.tolist() == [0, 2]
     assert layout.n_cells == 4
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=200))
 def test_there_and_back_is_the_same_array(codes):
-    layout = build_layout(np.array(codes), 5)
+    layout = make_layout(np.array(codes), 5)
     values = np.arange(2 * len(codes)).reshape(-1, 2)
     assert np.array_equal(layout.to_user_order(layout.to_visiting_order(values)), values)
 
@@ -56,7 +55,7 @@ def test_there_and_back_is_the_same_array(codes):
 @pytest.mark.parametrize("steps", [(1, 1, 1), (7, 1, 3), (5000, 2, 64)])
 def test_a_sample_of_the_layout_is_that_of_the_rows(n_rows, steps):
     codes = np.random.default_rng(n_rows).choice(3, p=[0.6, 0.39, 0.01], size=n_rows)
-    layout = build_layout(codes, 3)
+    layout = make_layout(codes, 3)
     positions, cells = layout.every_nth(np.array(steps))
     rows = layout.order[positions]
     np.testing.assert_array_equal(rows, every_nth_of_each(codes, np.array(steps)))

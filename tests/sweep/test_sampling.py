@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairclust._sweep.sampling import sampled_weights, sampling_steps
+from internals import sampled_weights, sampling_steps
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])

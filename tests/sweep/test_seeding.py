@@ -9,8 +9,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from cases import people
 from fairclust import FairKMeans
-from fairclust._sweep import seeding
-from fairclust._sweep.seeding import starting_centers
+from internals import starting_centers
 
 X = people(300, n_clusters=4).X
 
@@ -50,14 +49,6 @@ def test_rows_of_weight_zero_are_never_drawn(init):
         assert all(row % 10 == 0 for row in rows_of(start(init, seed, weights)))
 
 
-@pytest.mark.parametrize("init", ["k-means++", "random"])
-def test_many_rows_are_sampled_and_the_sample_has_no_row_of_weight_zero(init, monkeypatch):
-    monkeypatch.setattr(seeding, "_SAMPLE", 100)
-    weights = (np.arange(300) % 3 == 0).astype(float)
-    assert all(row % 3 == 0 for row in rows_of(start(init, 0, weights)))
-    assert len(set(rows_of(start(init)))) == 4
-
-
 def test_an_array_is_taken_as_it_is():
     centers = start(X[:4].tolist())
     assert np.array_equal(centers, X[:4])
@@ -73,22 +64,6 @@ def test_a_callable_is_called_as_in_scikit_learn():
     assert np.array_equal(start(init), X[:4])
     assert asked["shape"] == (300, 3)
     assert isinstance(asked["random_state"], np.random.RandomState)
-
-
-@pytest.mark.parametrize(
-    ("init", "n_init", "wanted"),
-    [("k-means++", "auto", 8), ("random", "auto", 10), ("k-means++", 3, 3), (X[:4], 5, 1), (X[:4], "auto", 1)],
-)
-def test_number_of_starts_follows_scikit_learn(init, n_init, wanted, monkeypatch):
-    """But for one start that is drawn: it is the best of eight."""
-    from fairclust.estimators import _prototypes
-
-    asked = []
-    monkeypatch.setattr(
-        _prototypes, "starting_centers", lambda *args: asked.append(args[-1]) or starting_centers(*args)
-    )
-    FairKMeans(4, init=init, n_init=n_init, fairness_weight=0, random_state=0).fit(X)
-    assert asked == [wanted]
 
 
 def test_the_best_of_several_starts_is_kept():
