@@ -15,6 +15,7 @@ from fairclust.errors import FairclustError, FairclustWarning, InvalidInputError
 
 DATA = people(40, n_clusters=3)
 BAD = pytest.mark.parametrize("estimator", ESTIMATORS)
+EVERY = [case.values[0] for case in ESTIMATORS]
 
 
 def with_value(value):
@@ -72,7 +73,6 @@ def test_one_group_only_is_plain_clustering_and_says_so(estimator):
     assert model.balance_ == 1
 
 
-@BAD
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -107,9 +107,10 @@ def test_one_group_only_is_plain_clustering_and_says_so(estimator):
     ],
     ids=str,
 )
-def test_options_that_make_no_sense_are_refused(estimator, options, message):
-    with pytest.raises(InvalidInputError, match=message):
-        estimator(**{"n_clusters": 3, **options}).fit(DATA.X, sensitive_features=DATA.groups)
+def test_options_that_make_no_sense_are_refused(options, message):
+    for estimator in EVERY:
+        with pytest.raises(InvalidInputError, match=message):
+            estimator(**{"n_clusters": 3, **options}).fit(DATA.X, sensitive_features=DATA.groups)
 
 
 @pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
@@ -201,12 +202,16 @@ def test_negative_jobs_count_from_all_cores():
     assert resolve_threads(-1000) == 1
 
 
-@pytest.mark.parametrize("kind", [FairKMeans, FairKMedian])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("exponent", [-300, -100, -30, -25, -17, -10, 10, 17, 19, 30, 38, 100, 200, 300])
+@pytest.mark.parametrize(
+    ("kind", "dtype", "exponent"),
+    [
+        *((FairKMeans, np.float64, exponent) for exponent in (-300, -25, -17, 17, 19, 38, 300)),
+        *((FairKMeans, np.float32, exponent) for exponent in (-30, -17, 10, 19, 30)),
+        *((FairKMedian, np.float64, exponent) for exponent in (-100, -17, 17, 200)),
+        *((FairKMedian, np.float32, exponent) for exponent in (-25, 10, 30)),
+    ],
+)
 def test_numbers_of_any_size_are_fitted_or_refused_by_the_feature_s_name(kind, dtype, exponent):
-    if dtype is np.float32 and not -37 < exponent < 38:
-        pytest.skip("no such number in single precision")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)) + 3.0 * (np.arange(200) < 100)[:, None]
     groups = rng.choice(["a", "b"], 200)
@@ -222,16 +227,15 @@ def test_numbers_of_any_size_are_fitted_or_refused_by_the_feature_s_name(kind, d
 
 
 @pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
-@pytest.mark.parametrize("ask", ["predict", "predict_proba", "transform", "score"])
-def test_new_rows_that_are_too_large_are_told_by_feature(estimator, ask):
+def test_new_rows_that_are_too_large_are_told_by_feature(estimator):
     model = estimator(3, random_state=0, fairness_weight=1.0, n_init=1)
     model.fit(DATA.X, sensitive_features=DATA.groups)
-    with pytest.raises(InvalidInputError, match=r"values up to 1e\+25 in feature 1, .* too large"):
-        getattr(model, ask)(with_value(1e25))
+    for ask in (model.predict, model.predict_proba, model.transform, model.score):
+        with pytest.raises(InvalidInputError, match=r"values up to 1e\+25 in feature 1, .* too large"):
+            ask(with_value(1e25))
 
 
-@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 300])
-@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("n_rows", "order"), [(1, "C"), (63, "F"), (64, "C"), (65, "F"), (300, "C")])
 def test_ends_of_features_are_found_however_rows_are_stored(n_rows, order):
     X = np.asarray(np.random.default_rng(n_rows).normal(size=(n_rows, 3)), order=order)
     X[-1, 1] = 1e200

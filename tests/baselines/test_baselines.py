@@ -31,6 +31,7 @@ from fairclust.graphs import nearest_neighbors_graph
 # --- the contract -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         Fairlets(3, n_init=1),

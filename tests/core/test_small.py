@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from fairclust._core import fallback, is_compiled, kernels
@@ -42,14 +44,6 @@ def test_the_response_is_a_sum_over_cells(module):
         assert found[2 * k + t, 2 * j + u] == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
 
-CASES = [
-    pytest.param(n_groups, limit, scale, id=f"{n_groups} groups, limit {limit}, prices {scale:g}")
-    for n_groups in (1, 2, 5)
-    for limit in (1e-4, 0.01, 1.0)
-    for scale in (1e-9, 1.0, 1e9)
-]
-
-
 def question(n_groups, scale, seed=0):
     rng = np.random.default_rng(seed)
     theta = scale * rng.normal(size=(6, n_groups))
@@ -59,10 +53,16 @@ def question(n_groups, scale, seed=0):
     return theta, center
 
 
-@pytest.mark.parametrize(("n_groups", "limit", "scale"), CASES)
-@pytest.mark.parametrize("softness", [0.0, 0.01, 10.0])
-def test_compiled_mixes_are_those_of_numpy(n_groups, limit, scale, softness):
-    theta, center = question(n_groups, scale)
+@given(
+    n_groups=st.integers(1, 6),
+    limit=st.sampled_from([1e-4, 0.01, 1.0]),
+    scale=st.sampled_from([1e-9, 1.0, 1e9]),
+    softness=st.sampled_from([0.0, 0.01, 10.0]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=60)
+def test_compiled_mixes_are_those_of_numpy(n_groups, limit, scale, softness, seed):
+    theta, center = question(n_groups, scale, seed)
     one, other = (module.error_mixes(theta, center, limit, softness * scale, FLAT) for module in (kernels, fallback))
     for found, wanted, name in zip(one, other, ("shares", "worth", "turn"), strict=True):
         size = abs(wanted).max() if wanted.size else 0.0
@@ -181,10 +181,11 @@ def test_what_cannot_be_cut_in_two_gains_nothing(module, points):
     assert places.shape == (2, 2)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("power", [1, 2])
-@pytest.mark.parametrize("n_features", [1, 3, 40])
+@pytest.mark.parametrize(
+    ("n_features", "power", "is_weighted", "dtype"),
+    [(1, 1, False, np.float32), (3, 2, True, np.float64), (40, 2, False, np.float32), (40, 1, True, np.float64),
+     (3, 1, True, np.float32), (1, 2, False, np.float64)],
+)  # fmt: skip
 def test_halves_are_the_same_compiled_or_not(dtype, is_weighted, power, n_features):
     """Of clusters that are sampled, taken whole, of one point, and empty; for any number of threads."""
     rng = np.random.default_rng(11)
@@ -204,8 +205,7 @@ def test_halves_are_the_same_compiled_or_not(dtype, is_weighted, power, n_featur
 
 
 @pytest.mark.parametrize("module", BOTH)
-@pytest.mark.parametrize("n_cells", [1, 5, 300])
-@pytest.mark.parametrize("n_rows", [0, 1, 1000, 1024])
+@pytest.mark.parametrize(("n_cells", "n_rows"), [(1, 0), (5, 1), (300, 1000), (5, 1024), (1, 1000)])
 def test_rows_are_visited_by_cell_within_stretches(module, n_cells, n_rows):
     codes = np.random.default_rng(12).integers(0, n_cells, n_rows).astype(np.int32)
     order = np.empty(n_rows, dtype=np.int32)
@@ -217,8 +217,9 @@ def test_rows_are_visited_by_cell_within_stretches(module, n_cells, n_rows):
 
 
 @pytest.mark.parametrize("module", BOTH)
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize(("n_points", "n_features"), [(1, 1), (31, 3), (64, 1), (500, 7)])
+@pytest.mark.parametrize(
+    ("n_points", "n_features", "is_weighted"), [(1, 1, False), (31, 3, True), (64, 1, True), (500, 7, False)]
+)
 def test_trials_cost_what_the_nearest_seed_does(module, n_points, n_features, is_weighted):
     rng = np.random.default_rng(13)
     X, closest = 1e6 + rng.normal(size=(n_points, n_features)), rng.gamma(n_features, size=n_points)
@@ -232,8 +233,7 @@ def test_trials_cost_what_the_nearest_seed_does(module, n_points, n_features, is
 
 
 @pytest.mark.parametrize("module", BOTH)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(("dtype", "is_weighted"), [(np.float32, True), (np.float64, False)])
 def test_moments_are_those_of_all_rows_at_once(module, dtype, is_weighted):
     """Of more rows than are looked at together, one of them far away and some without weight."""
     rng = np.random.default_rng(10)

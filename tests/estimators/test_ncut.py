@@ -8,7 +8,6 @@ import itertools
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracles
 from cases import KERNELS, people
@@ -54,9 +53,9 @@ def level_of(W, codes):
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
-@pytest.mark.parametrize("shift", [0.0, 0.7])
-@pytest.mark.parametrize("kind", ["hard", "soft"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("kind", "shift", "dtype"), [("hard", 0.0, np.float32), ("hard", 0.7, np.float64), ("soft", 0.7, np.float32)]
+)
 def test_point_costs_equal_the_formula(kernels, shift, kind, dtype):
     W, codes = random_graph(300, dtype=dtype)
     rng = np.random.default_rng(1)
@@ -115,8 +114,7 @@ TERMS = [
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
-@pytest.mark.parametrize("weight", [0.0, 2.0])
-@pytest.mark.parametrize("coarse", [False, True], ids=["points", "coarse nodes"])
+@pytest.mark.parametrize(("weight", "coarse"), [(0.0, False), (2.0, False), (2.0, True)])
 @pytest.mark.parametrize("fairness", TERMS)
 def test_moves_end_where_no_single_move_pays(kernels, weight, coarse, fairness):
     W, codes = random_graph(50)
@@ -208,10 +206,13 @@ def test_synthetic_sets_are_cut_nowhere_and_fair(make, options):
     assert model.fairness_error_ == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("solver", ["dual", "bound"])
-@pytest.mark.parametrize("polish", [True, False])
-@pytest.mark.parametrize("init", ["spectral", "k-means++"])
-@pytest.mark.parametrize("assignments", ["hard", "soft"])
+@pytest.mark.parametrize(
+    ("solver", "polish", "init", "assignments"),
+    [
+        ("dual", True, "spectral", "hard"), ("dual", False, "k-means++", "hard"), ("bound", False, "k-means++", "hard"),
+        ("dual", False, "spectral", "soft"), ("bound", True, "k-means++", "soft"), ("bound", True, "spectral", "hard"),
+    ],
+)  # fmt: skip
 def test_energy_never_rises_and_the_result_adds_up(solver, polish, init, assignments):
     data = people(300, n_groups=3)
     model = FairNCut(
@@ -228,12 +229,11 @@ def test_energy_never_rises_and_the_result_adds_up(solver, polish, init, assignm
         assert model.energy_ == pytest.approx(model.energy_history_[-1])
 
 
-@pytest.mark.parametrize("options", [{"fairness_weight": 0.0}, {"fairness_weight": 3.0}], ids=str)
-def test_labels_are_bit_identical_for_1_2_and_4_threads(options):
+def test_labels_are_bit_identical_for_1_2_and_4_threads():
     data = people(9000, n_clusters=3, n_groups=3)
     W = nearest_neighbors_graph(data.X, 8)
     fits = [
-        FairNCut(3, affinity="precomputed", random_state=0, n_jobs=n_jobs, n_init=1, **options).fit(
+        FairNCut(3, affinity="precomputed", fairness_weight=3.0, random_state=0, n_jobs=n_jobs, n_init=1).fit(
             W, sensitive_features=data.groups
         )
         for n_jobs in (1, 2, 4)
@@ -244,7 +244,7 @@ def test_labels_are_bit_identical_for_1_2_and_4_threads(options):
 
 
 def test_more_weight_is_fairer_and_cuts_more():
-    data = people(1500, n_clusters=6, seed=3)
+    data = people(800, n_clusters=6, seed=3)
     W = nearest_neighbors_graph(data.X, 10)
     fits = [
         FairNCut(6, affinity="precomputed", fairness_weight=weight, random_state=0).fit(
@@ -255,30 +255,6 @@ def test_more_weight_is_fairer_and_cuts_more():
     errors, cuts = [fit.fairness_error_ for fit in fits], [fit.objective_ for fit in fits]
     assert errors[0] > errors[1] > errors[2]
     assert cuts[0] < cuts[2]
-
-
-def test_goals_are_met():
-    data = people(700, n_groups=3)
-    W = nearest_neighbors_graph(data.X, 10)
-    model = FairNCut(4, affinity="precomputed", max_fairness_error=0.002, random_state=0)
-    model.fit(W, sensitive_features=data.groups)
-    assert model.fairness_goal_met_
-    assert model.max_fairness_error_ <= 0.002
-    assert model.objective_ == pytest.approx(metrics.ncut_objective(W, model.labels_))
-
-
-def test_exact_proportions_are_met_up_to_rounding():
-    data = people(600)
-    model = FairNCut(3, n_neighbors=10, max_fairness_error=0, random_state=0).fit(
-        data.X, sensitive_features=data.groups
-    )
-    assert model.fairness_goal_met_
-    counts = np.array(
-        [[((model.labels_ == k) & (data.groups == g)).sum() for g in np.unique(data.groups)] for k in range(3)]
-    )
-    ideal = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / 600
-    assert abs(counts - ideal).max() < 1
-    assert model.objective_ == pytest.approx(metrics.ncut_objective(model.affinity_matrix_, model.labels_))
 
 
 def test_impossible_goal_is_missed_with_a_warning():
@@ -355,7 +331,6 @@ def changed(*entries):
     return W
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
     ("W", "message"),
     [
@@ -369,15 +344,10 @@ def changed(*entries):
     ],
     ids=["asymmetric", "negative", "NaN", "infinite", "overflow", "not square", "no links"],
 )
-def test_graphs_that_cannot_be_cut_are_refused(W, message, kind):
-    with pytest.raises(InvalidInputError, match=message):
-        FairNCut(2, affinity="precomputed").fit(kind(W), sensitive_features=SEXES)
-
-
-@pytest.mark.parametrize("n_rows", [5, 9])
-def test_groups_that_do_not_match_the_nodes_are_refused(n_rows):
-    with pytest.raises(InvalidInputError, match=f"sensitive_features has {n_rows} rows but X has 8"):
-        FairNCut(2, affinity="precomputed").fit(changed(), sensitive_features=(SEXES * 2)[:n_rows])
+def test_graphs_that_cannot_be_cut_are_refused(W, message):
+    for kind in (np.asarray, sparse.csr_array):
+        with pytest.raises(InvalidInputError, match=message):
+            FairNCut(2, affinity="precomputed").fit(kind(W), sensitive_features=SEXES)
 
 
 def test_networkx_graph_is_refused_with_the_helpers_name():
@@ -419,10 +389,7 @@ GOALS = [
 @pytest.mark.parametrize(
     ("goal", "solver"),
     [
-        # Algorithm 1 spends a budget in a dozen fits.
-        pytest.param(
-            goal, solver, marks=[pytest.mark.slow] if solver == "bound" and "max_cost_increase" in goal else []
-        )
+        pytest.param(goal, solver, marks=[pytest.mark.slow] if solver == "bound" else [])
         for goal in GOALS
         for solver in ("dual", "bound")
     ],
@@ -474,13 +441,6 @@ def test_progress_is_printed(capsys):
     printed = capsys.readouterr().out
     assert "graph: neighbours of 200 points" in printed
     assert "energy" in printed
-
-
-@pytest.mark.filterwarnings("default::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore::fairclust.errors.NoGroupsWarning")  # the checks know no groups
-@parametrize_with_checks([FairNCut(3, random_state=0)])
-def test_scikit_learns_own_checks_pass(estimator, check):
-    check(estimator)
 
 
 def test_coarse_starts_race_to_a_lower_energy_than_the_papers_start():

@@ -43,10 +43,9 @@ def codes_of(groups):
 
 @pytest.mark.parametrize("assignments", ["hard", "soft"])
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
-@pytest.mark.parametrize("factor", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_energy_never_rises(estimator, factor, solver, assignments):
-    for seed in range(3):
+def test_energy_never_rises(estimator, solver, assignments):
+    for seed, factor in enumerate([0.01, 1.0, 100.0, 1.0]):
         data = people(150, n_clusters=3, seed=seed)
         model = fitted(estimator, data, weight=factor * data.weight, solver=solver, assignments=assignments)
         assert len(model.energy_history_) == model.n_iter_ >= 1
@@ -169,12 +168,11 @@ def test_rows_of_weight_zero_are_ignored(estimator):
     np.testing.assert_allclose(model.target_proportions_, alone.target_proportions_)
 
 
-@pytest.mark.parametrize("scale", [2.0**-20, 0.5, 64.0, 2.0**20])
-@pytest.mark.parametrize("solver", ["dual"])
-def test_scaling_the_data_by_c_and_the_weight_by_c_squared_changes_nothing(solver, scale):
+@pytest.mark.parametrize("scale", [2.0**-20, 0.5, 2.0**20])
+def test_scaling_the_data_by_c_and_the_weight_by_c_squared_changes_nothing(scale):
     data = people()
-    model = fitted(FairKMeans, data, solver=solver)
-    scaled = FairKMeans(4, init=data.init * scale, fairness_weight=data.weight * scale**2, solver=solver)
+    model = fitted(FairKMeans, data)
+    scaled = FairKMeans(4, init=data.init * scale, fairness_weight=data.weight * scale**2)
     scaled.fit(data.X * scale, sensitive_features=data.groups)
     assert np.array_equal(scaled.labels_, model.labels_)
     assert scaled.energy_ == pytest.approx(model.energy_ * scale**2, rel=1e-9)
@@ -230,14 +228,14 @@ def test_fairness_has_its_price(estimator):
     assert fair.fairness_error_ < plain.fairness_error_
 
 
-@pytest.mark.parametrize("weight", [0, 1e-9, 1e-3, 1.0, 1e3, 1e6, 1e9, 1e12])
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_every_weight_gives_finite_results(estimator, solver, weight):
-    model = fitted(estimator, people(120, n_clusters=3), weight=weight, solver=solver, max_iter=5)
-    assert np.isfinite(model.energy_)
-    assert np.isfinite(model.fairness_error_)
-    assert len(set(model.labels_)) == 3
+def test_every_weight_gives_finite_results(estimator, solver):
+    for weight in (0, 1e-9, 1e-3, 1.0, 1e3, 1e6, 1e9, 1e12):
+        model = fitted(estimator, people(120, n_clusters=3), weight=weight, solver=solver, max_iter=5)
+        assert np.isfinite(model.energy_)
+        assert np.isfinite(model.fairness_error_)
+        assert len(set(model.labels_)) == 3
 
 
 @pytest.mark.parametrize("target", [{"g0": 0.6, "g1": 0.4}, [0.4, 0.6]])
@@ -253,7 +251,7 @@ def test_clusters_go_to_the_target_that_is_asked_for(estimator, target):
     assert near.fairness_error_ <= fitted(estimator, data, weight=0, target_proportions=target).fairness_error_
 
 
-@pytest.mark.parametrize("goal", [0.05, 0.01, 0.001])
+@pytest.mark.parametrize("goal", [0.05, 0.001])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_auto_meets_the_goal_in_every_cluster(estimator, goal):
     data = people(600, n_clusters=3, n_groups=3, seed=7)
@@ -298,8 +296,9 @@ def test_dual_ends_no_higher_than_bound_from_the_same_starts(weight, n_groups):
     assert np.median(ratios) <= 1.003
 
 
-@pytest.mark.parametrize("weight", [3.0, 10.0, 30.0, 60.0, 200.0])
-@pytest.mark.parametrize("draw", [make_synthetic, make_synthetic_unequal])
+@pytest.mark.parametrize(
+    ("draw", "weight"), [(make_synthetic, 3.0), (make_synthetic, 60.0), (make_synthetic_unequal, 30.0)]
+)
 def test_points_that_are_alike_do_not_hide_from_the_dual_solver(draw, weight):
     # All points of a blob cost nearly the same: the soft assignments of a warm state promise what no hard label keeps.
     data = draw()
@@ -384,11 +383,11 @@ AWKWARD = {
 }
 
 
-@pytest.mark.parametrize("weight", ["auto", 0.0, 1e3])
-@pytest.mark.parametrize("change", AWKWARD.values(), ids=AWKWARD.keys())
+@pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_unscaled_data_work_without_a_warning(estimator, change, weight):
-    data = people(300, n_clusters=3)
+def test_unscaled_data_work_without_a_warning(estimator, name):
+    data, change = people(300, n_clusters=3), AWKWARD[name]
+    weight = ["auto", 0.0, 1e3][list(AWKWARD).index(name) % 3]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = estimator(3, fairness_weight=weight, random_state=0).fit(change(data.X), sensitive_features=data.groups)

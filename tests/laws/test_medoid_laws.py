@@ -51,8 +51,7 @@ def test_the_medoid_of_five_numbers_is_the_middle_one(kernels):
 
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("n_features", [1, 2, 5, 17])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_features", "dtype"), [(1, np.float32), (2, np.float64), (5, np.float32), (17, np.float64)])
 def test_exact_medoids_are_as_good_as_brute_force(kernels, metric, n_features, dtype):
     X, labels = clouds(n_features=n_features, dtype=dtype, seed=n_features)
     position, value, lower, _ = search(kernels, X, labels, metric=metric)
@@ -176,9 +175,11 @@ def sweep_over(X, weights=None):
     return unfilled_oracle(np.zeros(len(X)), 1, 3, weights)
 
 
-@pytest.mark.parametrize("center", ["medoid", "geometric"])
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("center", "metric", "weighted"),
+    [("medoid", "euclidean", True), ("medoid", "manhattan", False), ("geometric", "euclidean", False),
+     ("geometric", "manhattan", True), ("geometric", "euclidean", True)],
+)  # fmt: skip
 def test_parameters_never_raise_the_objective(each_kernel, center, metric, weighted):
     X, labels = clouds(1200, seed=5)
     weights = np.random.default_rng(2).uniform(0, 2, size=len(X)) if weighted else None

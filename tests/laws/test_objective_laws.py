@@ -33,15 +33,10 @@ def cost_of(sweep, labels):
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_an_objective_is_worth_what_the_oracle_says(each_kernel, objective, dtype):
-    X, _, _, sweep, labels, _, value = settled(objective, dtype)
+def test_an_objective_is_worth_what_the_reference_says_and_so_are_its_point_costs(each_kernel, objective, dtype):
+    X, codes, _, sweep, labels, parameters, value = settled(objective, dtype)
     assert value == pytest.approx(objective.value(X[sweep.layout.order], labels), rel=1e-5)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_an_objective_fills_in_its_point_costs(each_kernel, objective, dtype):
-    X, codes, _, sweep, _, parameters, _ = settled(objective, dtype)
+    assert cost_of(sweep, labels) == pytest.approx(value, rel=1e-5)  # they touch it
     count = oracles.soft_count(objective.point_costs(X, parameters), codes, 2, 2.0, np.zeros((N_CLUSTERS, 2)))
     answer = evaluate(sweep, 2.0, np.zeros((N_CLUSTERS, 2)))
     assert answer.cost == pytest.approx(count.cost, rel=1e-4)
@@ -49,18 +44,11 @@ def test_an_objective_fills_in_its_point_costs(each_kernel, objective, dtype):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_point_costs_touch_the_objective(each_kernel, objective):
-    _, _, _, sweep, labels, _, value = settled(objective)
-    assert cost_of(sweep, labels) == pytest.approx(value, rel=1e-5)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("seed", range(3))
-def test_point_costs_bound_the_objective_from_above(objective, seed):
-    X, _, made, sweep, labels, _, _ = settled(objective, seed=seed)
+def test_point_costs_bound_the_objective_from_above(objective):
+    X, _, made, sweep, labels, _, _ = settled(objective)
     anchors = made.anchors() if hasattr(made, "anchors") else None
-    rng = np.random.default_rng(seed)
-    for chance in (0.02, 0.2, 1.0):
+    rng = np.random.default_rng(0)
+    for chance in (0.02, 0.02, 0.2, 0.2, 1.0, 1.0):
         others = np.where(rng.random(150) < chance, rng.integers(N_CLUSTERS, size=150), labels).astype(np.int32)
         if anchors is not None:  # medoids stay
             others[anchors] = np.arange(N_CLUSTERS)
@@ -81,15 +69,10 @@ def test_cheapest_labels_lower_the_objective(objective):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_all_rows_are_a_sample_too(objective):
+def test_all_rows_are_a_sample_too_and_parameters_that_stay_have_not_moved(objective):
     X, _, made, sweep, labels, parameters, value = settled(objective)
     again = made.sampled(np.arange(len(X)))
     assert again.fill(sweep, parameters, labels) == pytest.approx(value, rel=1e-9)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_parameters_that_stay_have_not_moved(objective):
-    _, _, made, _, _, parameters, _ = settled(objective)
     assert made.movement(parameters, parameters.copy()) == 0.0
 
 
