@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -290,6 +290,51 @@ ESTIMATORS = [
 
 PROTOTYPE_ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(FairKMedian, id="FairKMedian")]
 """Those with cluster_centers_, which label new rows and start from an array."""
+
+
+# --- what is asked of an estimator ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A goal or a weight, and options beside it. How an estimator is asked is spelled in ``fair`` alone."""
+
+    kind: str
+    limit: Any
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+_ARGUMENTS = {
+    "weight": "fairness_weight",
+    "error": "max_fairness_error",  # 0: exact proportions
+    "balance": "min_balance",
+    "bounds": "bounds",
+    "cost": "max_cost_increase",
+}
+
+
+def fair(estimator, n_clusters, asked, **options):
+    """An estimator that is asked for this."""
+    return estimator(n_clusters, **{_ARGUMENTS[asked.kind]: asked.limit}, **asked.options, **options)
+
+
+GOALS = [
+    pytest.param(Asked("error", 0.01), id="error"),
+    pytest.param(Asked("error", 0), id="exact"),
+    pytest.param(Asked("balance", 0.4), id="balance"),
+    pytest.param(Asked("bounds", 0.2), id="bounds"),
+    pytest.param(Asked("bounds", 0.01, {"round_bounds": True}), id="rounded bounds"),
+    pytest.param(Asked("cost", 0.5), id="cost"),
+]
+WEIGHTS = [
+    pytest.param(Asked("weight", 0.0), id="plain"),
+    pytest.param(Asked("weight", 60.0), id="weight"),
+    pytest.param(Asked("weight", 60.0, {"solver": "bound"}), id="bound"),
+    pytest.param(Asked("weight", 60.0, {"assignments": "soft"}), id="soft"),
+    pytest.param(Asked("weight", 60.0, {"min_cluster_size": 100}), id="sizes"),
+]
+
+# --- people -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -62,42 +62,6 @@ from fairclust._table.sparse import sparse_rows
 from fairclust.scaling import ArrayBlocks, StreamedSweep, open_blocks
 from fairclust.scaling.work import Costs
 
-__all__ = [
-    "GAP",
-    "RUN",
-    "TILE",
-    "CodedKMeansObjective",
-    "CodedRows",
-    "CutEnergy",
-    "GowerObjective",
-    "GraphLevel",
-    "KMeansObjective",
-    "KMedianObjective",
-    "NCutObjective",
-    "SparseKMeansObjective",
-    "bounded_counts",
-    "coarsen",
-    "code_type",
-    "counts_between",
-    "cycle",
-    "embedding",
-    "every_nth_of_each",
-    "fallback",
-    "heaviest_node",
-    "in_blocks",
-    "installed",
-    "is_compiled",
-    "is_rounded",
-    "proportional_counts",
-    "rounded_counts",
-    "sampled_weights",
-    "sampling_steps",
-    "smallest_error",
-    "sparse_rows",
-    "starting_centers",
-    "sufficient_shift",
-]
-
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 

@@ -138,20 +138,6 @@ def test_compiled_errors_and_bends_are_those_of_numpy(n_groups, is_shared):
             np.testing.assert_allclose(found[k], wanted[k], rtol=1e-9, atol=1e-9 * size)
 
 
-@pytest.mark.parametrize("module", BOTH)
-def test_errors_are_the_same_however_masses_are_stored(module):
-    masses, target = compositions()
-    size, stored = masses.sum(axis=1, keepdims=True), np.asfortranarray(masses)
-    for name, *others in (("kl_value", None), ("kl_value", size[:, 0])):
-        call = getattr(module, name)
-        np.testing.assert_array_equal(call(stored, *others, target, 1e-20), call(masses, *others, target, 1e-20))
-    everyone = np.column_stack((masses, size))  # whose columns are strided
-    found = module.kl_beyond(everyone[:, :-1], everyone[:, -1:], target, 0.1, 1e-20)
-    np.testing.assert_array_equal(found, module.kl_beyond(masses, size, target, 0.1, 1e-20))
-    for one, other in zip(*(module.kl_expansion(each, target, 1e-20) for each in (stored, masses)), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def two_means(module, points, mass, power=2):
     """Two centres of all points, and what they gain."""
     every, alone = np.arange(len(points), dtype=np.int32), np.zeros(len(points), dtype=np.int32)

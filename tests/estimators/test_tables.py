@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
-from cases import people
+from cases import GOALS, WEIGHTS, fair, people
 from fairclust import FairKMeans, FairKMedian, FairNCut, fairness_path, load
 from fairclust.errors import FairclustError, InvalidInputError
 from internals import KMeansObjective, SparseKMeansObjective, sparse_rows, unfilled_oracle
@@ -56,15 +56,7 @@ def one_hot(frame, weights=None):
     return np.concatenate(ordered, axis=1)
 
 
-SETTINGS = [
-    pytest.param({"fairness_weight": 0.0}, id="plain"),
-    pytest.param({"fairness_weight": 60.0}, id="weight"),
-    pytest.param({"fairness_weight": 60.0, "solver": "bound"}, id="bound"),
-    pytest.param({"fairness_weight": 60.0, "assignments": "soft"}, id="soft"),
-    pytest.param({"max_fairness_error": 0.01}, id="goal"),
-    pytest.param({"max_fairness_error": 0.0}, id="exact"),
-    pytest.param({"fairness_weight": 60.0, "min_cluster_size": 100}, id="sizes"),
-]
+SETTINGS = [*WEIGHTS, *GOALS[:2]]
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -72,8 +64,8 @@ def test_a_table_is_clustered_as_its_one_hot_matrix(settings):
     frame, groups = table()
     X = one_hot(frame)
     init = X[[1, 5, 9, 14]]
-    mine = FairKMeans(K, init=init, **settings).fit(frame, sensitive_features=groups)
-    matrix = FairKMeans(K, init=init, **settings).fit(X, sensitive_features=groups)
+    mine = fair(FairKMeans, K, settings, init=init).fit(frame, sensitive_features=groups)
+    matrix = fair(FairKMeans, K, settings, init=init).fit(X, sensitive_features=groups)
     assert np.array_equal(mine.labels_, matrix.labels_)
     assert mine.objective_ == pytest.approx(matrix.objective_, rel=1e-9)
     np.testing.assert_allclose(mine.cluster_centers_, matrix.cluster_centers_, atol=1e-9)
@@ -99,12 +91,12 @@ def test_sample_weights_count_in_scales_and_shares():
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_the_energy_falls_and_goals_are_met_with_gaps(settings, missing_values):
     frame, groups = table(gaps=0.15)
-    model = FairKMeans(K, random_state=0, missing_values=missing_values, **settings).fit(
+    model = fair(FairKMeans, K, settings, random_state=0, missing_values=missing_values).fit(
         frame, sensitive_features=groups
     )
     assert (np.diff(model.energy_history_) <= 1e-9 * model.energy_).all()
     assert len(np.unique(model.labels_)) == K
-    if "max_fairness_error" in settings:
+    if settings.kind == "error":
         assert model.fairness_goal_met_
 
 
@@ -112,7 +104,7 @@ def test_the_energy_falls_and_goals_are_met_with_gaps(settings, missing_values):
 def test_without_gaps_observed_changes_nothing(settings):
     frame, groups = table()
     fits = [
-        FairKMeans(K, random_state=0, missing_values=missing, **settings).fit(frame, sensitive_features=groups)
+        fair(FairKMeans, K, settings, random_state=0, missing_values=missing).fit(frame, sensitive_features=groups)
         for missing in ("error", "observed", "own")
     ]
     for other in fits[1:]:
@@ -294,8 +286,8 @@ def test_sparse_rows_are_clustered_as_dense_ones(settings, monkeypatch):
     X, groups = documents()
     dense = X.toarray()
     init = dense[[0, 3, 7, 11]]
-    mine = FairKMeans(K, init=init, polish=False, **settings).fit(X, sensitive_features=groups)
-    other = FairKMeans(K, init=init, polish=False, **settings).fit(dense, sensitive_features=groups)
+    mine = fair(FairKMeans, K, settings, init=init, polish=False).fit(X, sensitive_features=groups)
+    other = fair(FairKMeans, K, settings, init=init, polish=False).fit(dense, sensitive_features=groups)
     assert mine.objective_ == pytest.approx(other.objective_, rel=1e-4)
     assert adjusted_rand_score(mine.labels_, other.labels_) > 0.98
     assert np.array_equal(mine.predict(X), mine.predict(dense))

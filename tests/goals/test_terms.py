@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from cases import SMOOTH_TERMS, TERMS, U, people
+from cases import GOALS, SMOOTH_TERMS, TERMS, U, fair, people
 from fairclust import FairKMeans, FairKMedian, fairness_path
 from fairclust.errors import InvalidInputError
 from internals import (
@@ -230,26 +230,16 @@ def test_the_smallest_error_of_few_people_is_found_by_trying_all():
     assert smallest_error(wanted, 2) == np.inf
 
 
-GOALS = [
-    pytest.param({"max_fairness_error": 0.02}, id="error"),
-    pytest.param({"max_fairness_error": 0}, id="exact"),
-    pytest.param({"min_balance": 0.4}, id="balance"),
-    pytest.param({"bounds": 0.2}, id="bounds"),
-    pytest.param({"bounds": 0.01, "round_bounds": True}, id="rounded bounds"),
-    pytest.param({"max_cost_increase": 0.1}, id="cost"),
-]
-
-
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.parametrize("estimator", [FairKMeans, FairKMedian])
 def test_every_goal_is_met_and_its_history_is_one_value_per_iteration(estimator, goal):
     data = people(500, n_clusters=3, seed=4)
-    model = estimator(3, random_state=0, init=data.init, **goal).fit(data.X, sensitive_features=data.groups)
+    model = fair(estimator, 3, goal, random_state=0, init=data.init).fit(data.X, sensitive_features=data.groups)
     assert model.fairness_goal_met_
     assert len(model.energy_history_) == model.n_iter_
     assert (np.diff(model.energy_history_) <= 1e-9 * abs(model.energy_history_[:-1])).all()
     assert model.n_sweeps_ <= 1000
-    if "max_cost_increase" not in goal:
+    if goal.kind != "cost":
         assert -1e-6 <= model.assignment_gap_ < 0.2
         assert model.lower_bound_ <= model.objective_ * (1 + 1e-6)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 import oracles
-from cases import ESTIMATORS, PEOPLE, PROTOTYPE_ESTIMATORS, SOLVER_NAMES, people
+from cases import ESTIMATORS, PEOPLE, PROTOTYPE_ESTIMATORS, SOLVER_NAMES, Asked, fair, people
 from fairclust import FairKMeans, FairNCut, fairness_path
 from fairclust.datasets import make_census_like, make_synthetic, make_synthetic_unequal
 from fairclust.errors import EmptyClusterWarning
@@ -255,7 +255,8 @@ def test_clusters_go_to_the_target_that_is_asked_for(estimator, target):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_auto_meets_the_goal_in_every_cluster(estimator, goal):
     data = people(600, n_clusters=3, n_groups=3, seed=7)
-    model = estimator(3, max_fairness_error=goal, random_state=0).fit(data.X, sensitive_features=data.groups)
+    model = fair(estimator, 3, Asked("error", goal), random_state=0)
+    model.fit(data.X, sensitive_features=data.groups)
     masses = oracles.masses_of(model.labels_, codes_of(data.groups), 3, 3)
     assert oracles.kl(model.target_proportions_, masses).max() <= goal
     assert model.fairness_goal_met_

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cases import TABLES, table_rows
+from cases import TABLES, Asked, fair, table_rows
 from fairclust import FairKMedian, FairNCut, load
 from fairclust._table.coded import GAP, CodedRows
 from fairclust._table.features import GOWER, FeatureOptions, learn_features, read_table
@@ -113,20 +113,20 @@ def people(n_rows=150, gaps=0.0):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"fairness_weight": 0.0},
-        {"fairness_weight": 5.0, "solver": "bound"},
-        {"fairness_weight": 5.0, "assignments": "soft"},
-        {"max_fairness_error": 0.01},
-        {"max_fairness_error": 0.02, "center": "geometric"},
+        Asked("weight", 0.0),
+        Asked("weight", 5.0, {"solver": "bound"}),
+        Asked("weight", 5.0, {"assignments": "soft"}),
+        Asked("error", 0.01),
+        Asked("error", 0.02, {"center": "geometric"}),
     ],
 )
 @pytest.mark.parametrize("gaps", [0.0, 0.15])
 def test_energy_falls_and_goals_are_met_in_gowers_distance(settings, gaps):
     frame, groups = people(gaps=gaps)
-    options = {"metric": "gower", "missing_values": "observed", "random_state": 0} | settings
-    model = FairKMedian(3, **options).fit(frame, sensitive_features=groups)
+    options = {"metric": "gower", "missing_values": "observed", "random_state": 0}
+    model = fair(FairKMedian, 3, settings, **options).fit(frame, sensitive_features=groups)
     assert (np.diff(model.energy_history_) <= 1e-9 * abs(model.energy_)).all()
-    if "max_fairness_error" in settings:
+    if settings.kind == "error":
         assert model.fairness_goal_met_
     if model.center == "medoid":
         own = frame.iloc[model.medoid_indices_].reset_index(drop=True)

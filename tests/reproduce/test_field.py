@@ -20,16 +20,16 @@ from fairclust.errors import InvalidInputError
 from fairclust.graphs import nearest_neighbors_graph
 from fairclust.reproduce import reproduce
 from fairclust.reproduce.drawing import draw_field
-from fairclust.reproduce.field import SCHEMA, Part, field_parts, panels, write_field
+from fairclust.reproduce.field import SCHEMA, Part, panels, write_field
 from fairclust.reproduce.field import method as method_module
 from fairclust.reproduce.field.data import LOADERS, SCALINGS, load
-from fairclust.reproduce.field.goal import KINDS, Goal
+from fairclust.reproduce.field.goal import Goal
 from fairclust.reproduce.field.method import Method, methods, read_method
 from fairclust.reproduce.field.page import document, markdown, tally
 from fairclust.reproduce.field.protocol import FOLDER, Case, Printed, Protocol, Recipe, protocols, read_protocol
 from fairclust.reproduce.field.run import Row
 from fairclust.reproduce.field.score import score
-from fairclust.reproduce.store import Store, code_hash
+from fairclust.reproduce.store import code_hash
 
 OWN_METHOD = '''"""Every other row."""
 TITLE = "Every other row"
@@ -361,15 +361,6 @@ def test_a_missed_goal_is_told_in_the_list_and_in_the_table():
     assert "0 of 1" in text
 
 
-def test_the_largest_losses_stand_first():
-    text = markdown([part([row(result(101.0), result(100.0)), row(result(150.0), result(100.0))])], {})
-    assert text.index("costs 150.00") < text.index("costs 101.00")
-
-
-def test_nothing_lost_is_said():
-    assert "Nothing in these rows." in markdown([part([row(result(99.0), result(100.0))])], {})
-
-
 def test_costs_per_point_are_shown_where_the_protocol_says_so():
     assert "**0.9900**" in markdown([part([row(result(99.0))], per_point=True)], {})
 
@@ -419,12 +410,6 @@ def test_pictures_have_labelled_axes_and_are_always_the_same(tmp_path):
     assert all(f"<!-- {label} -->" in svg for label in ("processor seconds", "cost above plain, %", "printed", "Rival"))
 
 
-def test_the_picture_shows_cost_above_plain():
-    points = panels(part([row(result(99.0), result(180.0, is_met=False), plain=90.0)]))[0]["points"]
-    assert [(point["method"], point["is_met"]) for point in points] == [("Ours", True), ("Rival", False)]
-    assert [point["above"] for point in points] == pytest.approx([10.0, 100.0])
-
-
 # --- the whole --------------------------------------------------------------------------------------------------------
 
 
@@ -447,14 +432,6 @@ def test_a_method_and_a_protocol_of_ones_own_are_run_and_kept(tmp_path, monkeypa
     assert (tmp_path / "out" / "quick" / "field.csv").read_text(encoding="utf-8").count("\n") == 1 + 6
     again = reproduce("field", tmp_path / "out", quick=True, more=files)
     assert (again.n_computed, again.page.read_text(encoding="utf-8")) == (0, text)
-
-
-def test_what_two_processes_computed_at_once_is_not_reused(tmp_path):
-    whole, first, second = (Store(tmp_path / name) for name in ("whole", "a", "b"))
-    for store in (first, second):
-        store.get("plain", {}, lambda: {"value": 1})
-        whole.adopt(store)
-    assert (whole.n_computed, whole.n_reused) == (2, 0)
 
 
 @pytest.mark.slow
@@ -495,10 +472,6 @@ def test_wrong_input_exits_2_and_says_what_to_change(tmp_path, arguments, says):
     assert says in " ".join(ended.output.split())
 
 
-def test_every_kind_of_goal_is_put_in_words():
-    assert all("0.25" in str(Goal("kmeans", kind, 0.25)) for kind in KINDS)
-
-
 @pytest.mark.slow
 def test_a_quick_run_of_the_field_meets_its_goals_without_a_network(tmp_path, monkeypatch):
     jsonschema = pytest.importorskip("jsonschema")
@@ -510,10 +483,3 @@ def test_a_quick_run_of_the_field_meets_its_goals_without_a_network(tmp_path, mo
     assert len(ours) > 10
     assert all(one["is_met"] for one in ours)
     assert outcome.page.read_text(encoding="utf-8").count("](figures/") > 4
-
-
-def test_parts_are_told_one_by_one(tmp_path, monkeypatch):
-    files = own_field(tmp_path, monkeypatch)
-    (found,) = field_parts(Store(tmp_path / "cache"), None, quick=True, more=files)
-    assert found.protocol.name == "own"
-    assert [method.title for method in found.shown] == ["fairclust", "Every other row"]
