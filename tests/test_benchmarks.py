@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 from benchmarks import report
-from benchmarks.datasets import Dataset, census_like_name, load
+from benchmarks.datasets import Dataset, load
 from benchmarks.measure import Times, peak_memory, time_interleaved
 from benchmarks.methods import METHODS, Method, Outcome, Task
-from benchmarks.ncut import cheapest_below
 from benchmarks.records import Claim, Unavailable
 from benchmarks.run import main
 from benchmarks.score import score
@@ -50,12 +49,6 @@ def test_scorer_agrees_with_what_the_method_says_of_itself(name):
     assert score(dataset.X, dataset.groups, outcome.labels).objective == pytest.approx(own, rel=1e-6)
 
 
-def test_absent_package_is_a_reason_to_skip():
-    method = Method("none", lambda task: Outcome(np.zeros(4)), package="no_such_package")
-    with pytest.raises(Unavailable, match="no_such_package is not installed"):
-        method(_task())
-
-
 def test_crash_of_a_peer_is_a_reason_to_skip():
     method = Method("crashes", lambda task: Outcome(np.zeros(1 // 0)), package="json")
     with pytest.raises(Unavailable, match="ZeroDivisionError: integer division"):
@@ -66,24 +59,6 @@ def test_crash_of_our_own_method_is_not_hidden():
     method = Method("crashes", lambda task: Outcome(np.zeros(1 // 0)))
     with pytest.raises(ZeroDivisionError, match="integer division"):
         method(_task())
-
-
-def test_start_is_the_same_every_time(monkeypatch, tmp_path):
-    monkeypatch.setenv("FAIRCLUST_SEEDS", str(tmp_path))
-    dataset = load(census_like_name(10**4))
-    starts = [dataset.start(seed) for seed in (3, 3, 4)]
-    assert np.array_equal(starts[0].centers, starts[1].centers)
-    assert not np.array_equal(starts[0].centers, starts[2].centers)
-    assert starts[0].origin == "k-means++"
-
-
-def test_common_seed_is_taken_where_it_is_at_hand(monkeypatch, tmp_path):
-    centers = np.array([[1.0, 0.0], [0.0, 1.0]])
-    np.savez(tmp_path / "synthetic_seed0.npz", C_init=centers)
-    monkeypatch.setenv("FAIRCLUST_SEEDS", str(tmp_path))
-    start = load("synthetic").start(0)
-    assert start.is_common
-    assert np.array_equal(start.centers, centers)
 
 
 def test_ratio_is_taken_repeat_by_repeat():
@@ -164,10 +139,3 @@ def _two_and_two(context, result):
 def _task() -> Task:
     dataset = Dataset("tiny", X, GROUPS, 2, 1.0)
     return Task(dataset, dataset.start(0), 0, 1.0)
-
-
-def test_cheapest_fit_no_less_fair_is_found():
-    fits = [(0.1, 0.5, 1), (0.3, 0.05, 2), (0.2, 0.01, 3)]
-    rows = [{"Ncut": cut, "Σ KL": error, "balance": 0.5, "λ": "1", "seed": seed} for cut, error, seed in fits]
-    found = cheapest_below(rows, (1.0, 0.1, 0.001))
-    assert [row["seed"] for row in found] == [1, 3]

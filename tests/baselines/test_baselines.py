@@ -321,6 +321,7 @@ def test_merging_nothing_is_refused():
 # --- the figures of others --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_on_adult_fair_assignment_is_where_others_measured_it():
     try:
         data = datasets.fetch_adult(download=False)
@@ -332,6 +333,7 @@ def test_on_adult_fair_assignment_is_where_others_measured_it():
     assert metrics.balance(model.labels_, data.sensitive_features) == pytest.approx(model.balance_)
 
 
+@pytest.mark.slow
 def test_on_adult_fair_spectral_is_where_others_measured_it():
     try:
         data = datasets.fetch_adult(download=False)

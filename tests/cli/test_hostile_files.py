@@ -96,7 +96,9 @@ def test_a_gz_that_unpacks_to_more_than_there_is_room_for_is_refused(fairclust, 
     assert "unpacks to more than 1 MB" in outcome[2]
 
 
-@pytest.mark.parametrize("line", [2, 150], ids=["at the beginning", "further down"])
+@pytest.mark.parametrize(
+    "line", [2, pytest.param(150, marks=pytest.mark.slow)], ids=["at the beginning", "further down"]
+)
 def test_a_cell_of_thirty_megabytes_is_told_or_read(fairclust, line):
     rows = people().write_csv().splitlines()
     rows[line] = f'1.0,2.0,"{"x" * 30_000_000}'

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import oracles
-from cases import GOALS, KERNELS, fair, people
+from cases import GOALS, KERNELS, Asked, fair, people
 from fairclust import FairNCut, FairnessGoalMissed, datasets, fairness_path, metrics
 from fairclust.errors import InvalidInputError
 from fairclust.graphs import affinity_from_edges, check_affinity, nearest_neighbors_graph, to_graph
@@ -198,10 +198,11 @@ def test_small_graphs_are_cut_as_well_as_by_brute_force(weight):
 
 
 @pytest.mark.parametrize("make", [datasets.make_synthetic, datasets.make_synthetic_unequal])
-@pytest.mark.parametrize("options", [{}, {"fairness_weight": 10.0}, {"max_fairness_error": 0}], ids=str)
-def test_synthetic_sets_are_cut_nowhere_and_fair(make, options):
+@pytest.mark.parametrize("asked", [Asked("error", 0.01), Asked("weight", 10.0), Asked("error", 0), Asked("cost", 0.1)])
+def test_synthetic_sets_are_cut_nowhere_and_fair(make, asked):
     data = make()
-    model = FairNCut(2, random_state=0, **options).fit(data.data, sensitive_features=data.sensitive_features)
+    model = fair(FairNCut, 2, asked, random_state=0)
+    model.fit(data.data, sensitive_features=data.sensitive_features)
     assert model.objective_ == pytest.approx(0, abs=1e-9)
     assert model.fairness_error_ == pytest.approx(0, abs=1e-9)
 
@@ -437,12 +438,3 @@ def test_coarse_starts_race_to_a_lower_energy_than_the_papers_start():
     paper = FairNCut(6, n_neighbors=10, fairness_weight=3.0, init="k-means++", polish=False, random_state=0)
     paper.fit(data.X, sensitive_features=data.groups)
     assert ours.energy_ < paper.energy_
-
-
-def test_proportional_clusters_that_cost_nothing_are_found_within_a_budget():
-    data = datasets.make_synthetic()
-    model = FairNCut(2, max_cost_increase=0.1, random_state=0).fit(
-        data.data, sensitive_features=data.sensitive_features
-    )
-    assert model.fairness_error_ == pytest.approx(0, abs=1e-12)
-    assert model.objective_ == pytest.approx(0, abs=1e-9)

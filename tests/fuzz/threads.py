@@ -12,7 +12,7 @@ from fairclust import FairKMeans, FairKMedian, FairNCut
 
 def fits(seed: int, n_jobs: int) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
-    X, groups = rng.normal(size=(1500, 4)), rng.choice(["a", "b"], 1500)
+    X, groups = rng.normal(size=(600, 4)), rng.choice(["a", "b"], 600)
     return [
         kind(3, random_state=seed, n_jobs=n_jobs, max_iter=5, fairness_weight=10.0)
         .fit(X, sensitive_features=groups)

@@ -111,7 +111,7 @@ def findings(tab, axe):
     return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.slow)])
 def test_pages_have_no_serious_accessibility_finding(opened, report, journey, axe, scheme):
     for page in (report, journey[1]):
         assert findings(opened(page, bypass_csp=True, color_scheme=scheme), axe) == []
