@@ -8,7 +8,6 @@ import re
 import pytest
 
 from cases import ESTIMATORS, people
-from fairclust.estimators import _docs
 
 
 def documented(estimator, section):
@@ -35,14 +34,3 @@ def test_every_fitted_attribute_is_documented(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_no_docstring_is_left_with_a_gap(estimator):
     assert "%(" not in estimator.__doc__
-
-
-def test_every_shared_passage_is_used_twice():
-    sources = [inspect.getsource(case.values[0]) for case in ESTIMATORS]
-    for name in _docs._PASSAGES:
-        assert sum(f"%({name})s" in source for source in sources) >= 2, name
-
-
-def test_an_unknown_passage_is_an_error():
-    with pytest.raises(KeyError, match="no_such_passage"):
-        _docs.shared_docs(type("Sample", (), {"__doc__": "Title.\n\n    %(no_such_passage)s\n"}))

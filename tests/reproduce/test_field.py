@@ -118,13 +118,6 @@ def test_an_unknown_loader_is_named():
         load(Recipe("x", "X", "moon"), None, is_graph=False)
 
 
-def test_scalings_do_what_they_are_called():
-    X = np.array([[0.0, 5.0], [4.0, 5.0], [2.0, 5.0]])
-    assert SCALINGS["min-max"](X).tolist() == [[0, 0], [1, 0], [0.5, 0]]
-    assert SCALINGS["standard"](X)[:, 0].std() == pytest.approx(1.0)
-    assert not SCALINGS["standard"](X)[:, 1].any()
-
-
 def test_rows_that_are_drawn_keep_their_groups():
     everyone = load(Recipe("x", "X", "synthetic"), None, is_graph=False)
     some = load(Recipe("x", "X", "synthetic", rows=50), None, is_graph=False)
@@ -157,10 +150,6 @@ def test_sizes_are_counted():
     labels = np.array([0] * 9 + [1] * 11)
     assert Goal("kmeans", "sizes", 0.1).is_met(labels, GROUPS, 2)
     assert not Goal("kmeans", "sizes", 0.05).is_met(labels, GROUPS, 2)
-
-
-def test_an_empty_cluster_is_none():
-    assert not Goal("kmeans", "balance", 0.5).is_met(EVEN, GROUPS, 3)
 
 
 def test_people_beyond_are_counted_and_forgiven():
@@ -336,11 +325,6 @@ def test_printed_figures_are_as_exact_as_they_are_printed(cost, outcome):
     assert (verdict.outcome, verdict.other) == (outcome, "B")
 
 
-def test_printed_figures_of_more_rows_are_scaled():
-    one = row(result(10.0), printed=[Printed("A", 1000.0)], scale=0.01)
-    assert one.against_printed("ours").ratio == pytest.approx(1.0)
-
-
 def test_the_mean_of_ratios_is_geometric():
     rows = [row(result(50.0), result(100.0)), row(result(200.0), result(100.0)), row(result(1.0))]
     found = tally(part(rows), OURS, "rival")
@@ -359,16 +343,6 @@ def test_a_missed_goal_is_told_in_the_list_and_in_the_table():
     assert "misses the goal (balance 0.400); Rival has 100.00." in text
     assert "missed: balance 0.400" in text
     assert "0 of 1" in text
-
-
-def test_costs_per_point_are_shown_where_the_protocol_says_so():
-    assert "**0.9900**" in markdown([part([row(result(99.0))], per_point=True)], {})
-
-
-def test_seconds_are_set_beside_the_fastest_printed_ones():
-    text = markdown([part([row(result(99.0), printed=[Printed("A", 100.0, 8.0), Printed("B", 101.0, 4.0)])])], {})
-    assert "s / fastest printed s" in text
-    assert text.count("| 0.50 |") == 1
 
 
 def test_data_that_are_not_there_are_told():

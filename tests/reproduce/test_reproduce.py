@@ -66,13 +66,6 @@ def test_a_result_is_computed_once_and_then_found(tmp_path):
     assert (store.n_computed, store.n_reused) == (0, 1)
 
 
-def test_other_settings_are_another_result(tmp_path):
-    store = Store(tmp_path)
-    values = [store.get("x", {"seed": seed}, lambda seed=seed: {"value": seed})["value"] for seed in (1, 2)]
-    assert values == [1, 2]
-    assert len(list(tmp_path.glob("*.json"))) == 2
-
-
 def test_another_version_computes_again(tmp_path, monkeypatch):
     Store(tmp_path).get("x", {}, lambda: {"value": 1})
     monkeypatch.setattr("fairclust.reproduce.store.__version__", "99.0")
@@ -94,13 +87,6 @@ def test_what_fails_leaves_no_file(tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_fresh_computes_again_but_not_twice_in_one_run(tmp_path):
-    Store(tmp_path).get("x", {}, lambda: {"value": 1})
-    store = Store(tmp_path, fresh=True)
-    assert store.get("x", {}, lambda: {"value": 2}) == {"value": 2}
-    assert store.get("x", {}, lambda: {"value": 3}) == {"value": 2}
-
-
 # --- searching --------------------------------------------------------------------------------------------------------
 
 
@@ -112,12 +98,6 @@ def test_the_search_ends_just_within_the_level(power, first):
 
     found = cheapest(search(fit, 0.02, first, 9, power), 0.02)
     assert 0.9 * 0.02 <= found["fairness_error"] <= 0.02
-
-
-def test_the_cheapest_within_the_level_wins_and_else_the_fairest():
-    results = [{"objective": o, "fairness_error": e} for o, e in ((1.0, 0.5), (2.0, 0.1), (3.0, 0.05))]
-    assert cheapest(results, 0.2)["objective"] == 2.0
-    assert cheapest(results, 0.01)["objective"] == 3.0
 
 
 # --- notes ------------------------------------------------------------------------------------------------------------
@@ -140,21 +120,11 @@ def line(ours, *, rows_of_paper=1.0, remark="", **more):
     return made
 
 
-def test_a_row_that_agrees_has_no_note():
-    assert note(line([result(99.5, 0.019)]), TABLES["table2"]) == ""
-
-
 def test_a_row_below_the_paper_says_by_how_much_and_what_the_papers_algorithm_gives_here():
     text = note(line([result(90.0, 0.019), result(91.0, 0.019)]), TABLES["table2"])
     assert "ours is 10 % below the paper" in text
     assert "seeds 0 to 1, ends at 110.00–120.00 with Σ KL 0.0100–0.0200" in text
     assert "our seeds end at 90.0000–91.0000" in text
-
-
-def test_a_sample_is_compared_per_row_and_said():
-    made = line([result(1.99, 0.01)], rows_of_paper=0.02, remark="a sample")
-    assert made.printed.objective == pytest.approx(2.0)
-    assert note(made, TABLES["table2"]) == "a sample"
 
 
 def test_data_that_are_not_there_leave_the_papers_figures_and_the_reason():
