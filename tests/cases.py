@@ -39,7 +39,6 @@ from internals import (
 # --- kernels: what passes over the points -----------------------------------------------------------------------------
 
 COMPILED = pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
-streamed_sweep = streamed_oracle
 KERNELS = [pytest.param(installed, id="compiled", marks=COMPILED), pytest.param(fallback, id="numpy")]
 
 # --- oracles: who answers a solver ------------------------------------------------------------------------------------

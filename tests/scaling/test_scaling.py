@@ -13,12 +13,12 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from cases import KERNELS, streamed_sweep
+from cases import KERNELS
 from fairclust import FairclustError, FairKMeans, FairKMedian, fairness_path
-from fairclust._sweep.layout import build_layout, every_nth_of_each
 from fairclust.datasets import make_census_like
 from fairclust.scaling import ArrayBlocks, DaskParquet, MemmapBlocks, ParquetBlocks, as_blocks, memory
 from fairclust.scaling.blocks import PANEL
+from internals import every_nth_of_each, make_layout, plan_of, streamed_oracle
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -440,8 +440,8 @@ def test_several_attributes_and_missing_groups_are_those_of_a_fit_in_memory(smal
 @pytest.mark.parametrize("kernels", KERNELS)
 def test_kernels_take_features_in_either_order(kernels, small):
     X, groups = small
-    layout = build_layout((groups == "bee").astype(np.int32), 2)
-    plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+    layout = make_layout(groups == "bee", 2)
+    plan = plan_of(kernels, layout)
     labels = np.arange(len(X), dtype=np.int32) % 3
     found = []
     for stored in (X, np.asfortranarray(X)):
@@ -487,7 +487,7 @@ def test_rows_that_moved_are_in_sums_sizes_cost_and_labels_without_a_pass(is_wei
     rng = np.random.default_rng(5)
     costs, codes = rng.random((200, 3)), rng.integers(0, 2, 200).astype(np.int32)
     weights = rng.uniform(0.5, 2.0, 200) if is_weighted else None
-    sweep = streamed_sweep(costs, codes, 2, weights)
+    sweep = streamed_oracle(costs, codes, 2, weights)
     sweep.assign(np.zeros((3, 2)))
     labels, before = sweep.last_labels(), sweep.user_labels(sweep.last_labels())
     kinds = np.array([(0, 0, 1), (0, 0, 2), (1, 2, 0)])
