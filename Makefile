@@ -40,7 +40,7 @@ browser:
 	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No Chromium, and it cannot be installed here: the browser tests are skipped."
 
-test: lint browser   ## Lint, type-check and test (about 10 minutes at most)
+test: lint browser   ## Lint, type-check and test (about 5 minutes)
 	$(BIN)/python -c "from fairclust._core import is_compiled; assert is_compiled, 'the kernels did not compile'"
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'not slow'   # two processes, a thread each; tests of threads ask for theirs
 

@@ -16,7 +16,7 @@ import numpy as np
 import oracles
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
-from fairclust._core.tiles import RUN, TILE, in_blocks
+from fairclust._core.tiles import TILE
 from fairclust._fairness.kl import KLFairness
 from fairclust._fairness.overlap import OverlapFairness
 from fairclust._fairness.term import one_attribute, representation

@@ -305,7 +305,7 @@ def test_prices_keep_unseen_people_nearer_to_the_target_and_a_batch_meets_the_go
         ]
         return max(float(one.fairness_errors.max()) for part in parts for one in part.values())
 
-    wanted = {a.name: a.target for a in model._attributes if a.name != "age"}
+    wanted = {a.name: a.target for a in model.attributes_ if a.name != "age"}
     nearest, priced = error(model.predict(X)), error(model.predict(X, new))
     assert priced < 0.3 * nearest
     assert error(model.predict_batch(X, new)) <= 0.02

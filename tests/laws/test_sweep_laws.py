@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import oracles
 from cases import COMPILED, QUESTIONS, people, question
 from internals import (
-    RUN,
     evaluate,
     excess_costs,
     fallback,
@@ -221,37 +220,6 @@ def test_curvature_of_many_points_is_near_that_of_all(each_kernel):
     for cell in range(2):
         mine = soft[q.codes == cell]
         np.testing.assert_allclose(curvature[cell], np.diag(mine.sum(axis=0)) - mine.T @ mine, rtol=0.05)
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
-def test_curvature_is_counted_over_the_same_rows_however_the_data_are_cut(each_kernel, weighted):
-    q = question(n_samples=1000, n_clusters=4, n_groups=3, weighted=weighted)
-    steps, scaled_price = np.array([1, 3, 70]), np.ascontiguousarray(q.scaled_price.T)
-
-    def counted(rows, before):
-        part = make_oracle(q.costs[rows], q.codes[rows], 3, None if q.weights is None else q.weights[rows])
-        plan = plan_of(each_kernel, part.layout)
-        return each_kernel.sweep(plan, part.excess, part.weights, q.scale, scaled_price, steps, before, 1)[3:]
-
-    pairs, sampled = counted(slice(None), None)
-    before, parts = np.zeros(3, dtype=np.int64), []
-    for first in range(0, 1000, 170):
-        rows = slice(first, first + 170)
-        parts.append(counted(rows, before.copy()))
-        before += np.bincount(q.codes[rows], minlength=3)
-    together = sum(one for one, _ in parts)
-    # Sums of a chunk are in single precision.
-    np.testing.assert_allclose(together, pairs, rtol=1e-6, atol=1e-12)
-    place = np.array([int((q.codes[:i] == code).sum()) for i, code in enumerate(q.codes)])  # of each row in its cell
-    taken = np.flatnonzero(place // RUN % steps[q.codes] == 0)
-    weights = np.ones(len(taken)) if q.weights is None else q.weights[taken]
-    np.testing.assert_allclose(sampled, np.bincount(q.codes[taken], weights=weights), rtol=1e-6)
-    np.testing.assert_allclose(sum(two for _, two in parts), sampled, rtol=1e-9)
-    soft = oracles.soft_count(q.costs, q.codes, 3, q.scale, q.scaled_price).soft[taken]
-    for j in range(3):
-        mine = q.codes[taken] == j
-        wanted = np.triu((soft[mine] * weights[mine, None]).T @ soft[mine], 1)
-        np.testing.assert_allclose(np.triu(pairs[j], 1), wanted, rtol=5e-3, atol=2e-3 * weights[mine].sum())
 
 
 @pytest.mark.parametrize(
