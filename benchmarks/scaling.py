@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import partialmethod
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -215,10 +214,10 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
     people = datasets.make_census_like(n_rows)
     X, codes = people.data, (people.sensitive_features == "male").astype(np.int8)
     sizes: dict[str, list[int]] = {}
-    plain = {name: getattr(ours.DaskRunner, name) for name in ("_fetched", "_asked")}
+    plain = ours.DaskRunner._gathered
 
-    def weighing(self: Any, *args: Any, work: Any, of: str, **kwargs: Any) -> Any:
-        found = plain[of](self, *args, work=work, **kwargs)
+    def weighing(self: Any, *args: Any, work: Any, **kwargs: Any) -> Any:
+        found = plain(self, *args, work=work, **kwargs)
         sizes.setdefault(work.__name__, []).extend(len(pickle.dumps(one)) for one in found)
         return found
 
@@ -272,11 +271,9 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
                 f"{fits['memory'].n_sweeps_} / {fits['dask'].n_sweeps_} | "
                 f"{fits['dask'].objective_ / fits['memory'].objective_ - 1:+.1e} |"
             )
-        for name in plain:
-            setattr(ours.DaskRunner, name, partialmethod(weighing, of=name))
+        ours.DaskRunner._gathered = weighing  # type: ignore[method-assign]
         FairKMeans(**(options | {"fairness_weight": 500_000.0, "max_iter": 2})).fit(Xd, sensitive_features=gd)
-        for name, method in plain.items():
-            setattr(ours.DaskRunner, name, method)
+        ours.DaskRunner._gathered = plain  # type: ignore[method-assign]
     return [
         f"{n_rows:,} census-like rows × 25 float32, K = 20, {n_parts} partitions kept on the workers, half each; "
         f"`LocalCluster(n_workers=2, threads_per_worker=1)` against `n_jobs=2` in memory, in turn, {repeats} repeats.",

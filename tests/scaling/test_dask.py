@@ -14,7 +14,7 @@ import pytest
 
 from fairclust import FairclustError, FairKMeans, FairKMedian
 from fairclust._objectives.centers import SQUARED_EUCLIDEAN
-from fairclust.scaling import ArrayBlocks, _dask, _shortcut, as_blocks, open_blocks
+from fairclust.scaling import ArrayBlocks, _dask, as_blocks, open_blocks
 from fairclust.scaling.work import BlockCells, Costs, HardJob, Size, SoftJob, hard_tables, make_ready, soft_tables
 
 dask = pytest.importorskip("dask")
@@ -261,33 +261,21 @@ def test_wrong_input_is_told_as_in_memory(people, client):
 
 
 def on_pass(client, acts, monkeypatch):
-    """Act when so many passes were handed out: while tasks are under way, or as workers are about to be asked."""
-    passes, hand_out, ask = [], client.map, _dask.Shortcut.ask
-
-    def count(n_tasks):
-        passes.append(n_tasks)
-        acts.get(len(passes), lambda: None)()
+    """Act when so many passes were handed out, while their tasks are under way."""
+    passes, hand_out = [], client.map
 
     def handing_out(*args, **kwargs):
         futures = hand_out(*args, **kwargs)
-        count(len(futures))
+        passes.append(len(futures))
+        acts.get(len(passes), lambda: None)()
         return futures
 
-    def asking(self, keys, question, *arguments):
-        count(len(keys))
-        return ask(self, keys, question, *arguments)
-
     monkeypatch.setattr(client, "map", handing_out)
-    monkeypatch.setattr(_dask.Shortcut, "ask", asking)
     return passes
 
 
-ALWAYS, NEVER = np.inf, -1.0  # passes that are so short, in seconds, are asked for past the scheduler's books
-
-
-@pytest.mark.parametrize(("number", "brief"), [(1, NEVER), (4, ALWAYS), (6, ALWAYS), (6, NEVER)])
-def test_a_worker_killed_during_a_fit_changes_nothing(people, expected, client, monkeypatch, number, brief):
-    monkeypatch.setattr(_dask, "_BRIEF", brief)
+@pytest.mark.parametrize("number", [1, 6])
+def test_a_worker_killed_during_a_fit_changes_nothing(people, expected, client, monkeypatch, number):
     client.wait_for_workers(2, timeout=60)
     victims = sorted(info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values())
     passes = on_pass(client, {number: lambda: os.kill(victims[0], signal.SIGKILL)}, monkeypatch)
@@ -301,9 +289,7 @@ def test_a_worker_killed_during_a_fit_changes_nothing(people, expected, client, 
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("brief", [ALWAYS, NEVER])
-def test_workers_may_come_and_go_during_a_fit(people, expected, monkeypatch, brief):
-    monkeypatch.setattr(_dask, "_BRIEF", brief)
+def test_workers_may_come_and_go_during_a_fit(people, expected, monkeypatch):
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
@@ -322,101 +308,14 @@ def test_workers_may_come_and_go_during_a_fit(people, expected, monkeypatch, bri
         assert_same(found, expected)
 
 
-def test_short_passes_are_no_tasks_and_long_ones_are(people, expected, client, monkeypatch):
-    X, groups = as_dask(*people)
-    n_tasks = {}
-    for brief in (ALWAYS, NEVER):
-        monkeypatch.setattr(_dask, "_BRIEF", brief)
-        handed_out, hand_out = [], client.map
-        with monkeypatch.context() as patched:
-            patched.setattr(client, "map", lambda *a, own=handed_out, to=hand_out, **k: own.append(a[0]) or to(*a, **k))
-            assert_same(model().fit(X, sensitive_features=groups), expected)
-        n_tasks[brief] = handed_out.count(_dask._added)
-    assert n_tasks[ALWAYS] <= 1  # the first may come before the bundles are ready
-    assert n_tasks[NEVER] > 2
-
-
 def _broken(block, table, job):
     raise ZeroDivisionError("by the work itself")
 
 
-def test_what_workers_do_not_answer_is_asked_by_tasks_that_raise(people, client, monkeypatch):
-    monkeypatch.setattr(_dask, "_BRIEF", ALWAYS)
+def test_what_the_work_itself_raises_is_raised_here(people, client):
     data = open_blocks(as_blocks(as_dask(*people)[0]), None, None, 1)
-    assert data.runner._asked(_dask._added, work=counted, job=_dask._packed(None), n_blocks=len(data.parts))
-    keys = [bundle.key for bundle in data.runner._bundles]
-    ask = _dask.Shortcut(client).ask
-    for _ in range(2):  # through the scheduler, and over lines
-        assert ask(["nobody has it"], len) == [None]
-        assert ask(keys, _broken) == [None] * len(keys)
     with pytest.raises(ZeroDivisionError, match="by the work itself"):
         data.runner.total(_broken, None, data.tables)
-
-
-def counted(block, table, job):
-    return len(block.X)
-
-
-def test_workers_are_asked_about_an_argument_each(client, monkeypatch):
-    monkeypatch.setattr(_shortcut, "_SOON", 30.0)
-    held = client.scatter([2, 3])
-    ask = _dask.Shortcut(client).ask
-    for _ in range(2):
-        assert ask([one.key for one in held], pow, [5, 2]) == [32, 9]
-    late = client.submit(slowly, 4, pure=False)
-    assert ask([late.key], pow, [2]) == [16]  # what is being made is waited for
-
-
-def test_workers_of_this_machine_are_asked_without_the_scheduler_from_the_second_question_on(client, monkeypatch):
-    held = client.scatter([2, 3])
-    passed_on, plain = [], client.run_on_scheduler
-    monkeypatch.setattr(client, "run_on_scheduler", lambda *a, **k: passed_on.append(k["keys"]) or plain(*a, **k))
-    shortcut, keys = _dask.Shortcut(client), [one.key for one in held]
-    assert not shortcut.reaches(keys)
-    for power in (5, 2, 1):
-        assert shortcut.ask(keys, pow, [power, power]) == [2**power, 3**power]
-    assert passed_on == [dict.fromkeys(keys, (5,))]
-    assert shortcut.reaches(keys)
-    late = client.submit(slowly, 4, workers=[shortcut._holders[keys[0]]], pure=False)
-    distributed.wait(late)
-    shortcut.expect([late.key, "nobody has it"], keys)
-    assert shortcut.ask([late.key], pow, [2]) == [16]
-    assert len(passed_on) == 1
-    assert shortcut.ask(["nobody has it"], pow, [2]) == [None]  # not even the scheduler knows
-    assert len(passed_on) == 2
-
-
-def test_where_there_is_no_line_the_scheduler_is_asked_each_time(people, expected, client, monkeypatch):
-    monkeypatch.setattr(_dask, "_BRIEF", ALWAYS)
-    come_in = _shortcut.Line.to  # and go: that leaves no door open, and no line
-    monkeypatch.setattr(_shortcut.Line, "to", lambda door: come_in(door).close())
-    passed_on, plain = [], client.run_on_scheduler
-    monkeypatch.setattr(client, "run_on_scheduler", lambda *a, **k: passed_on.append(a[0]) or plain(*a, **k))
-    X, groups = as_dask(*people)
-    assert_same(model().fit(X, sensitive_features=groups), expected)
-    assert passed_on.count(_shortcut._pass_on) > 5
-
-
-def test_an_interrupted_question_leaves_no_answer_on_the_line(client, monkeypatch):
-    held = client.scatter([2, 3])
-    keys, shortcut = [one.key for one in held], _dask.Shortcut(client)
-    assert shortcut.ask(keys, pow, [1, 1]) == [2, 3]
-    lines = list(shortcut._lines.values())
-
-    def interrupted(line):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(_shortcut.Line, "receive", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            shortcut.ask(keys, pow, [2, 2])
-    assert all(line._end.fileno() == -1 for line in lines)
-    assert shortcut.ask(keys, pow, [3, 3]) == [8, 27]
-
-
-def slowly(value):
-    time.sleep(0.02)
-    return value
 
 
 @pytest.mark.parametrize("is_persisted", [True, False])
@@ -429,7 +328,7 @@ def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, m
     lazy = tuple(one.persist() for one in lazy) if is_persisted else lazy
     passes = on_pass(client, {}, monkeypatch)
     found = model(max_iter=5).fit(lazy[0], sensitive_features=lazy[1])
-    assert max(passes) == 2  # a task or a question per worker and pass, for 80 partitions
+    assert max(passes) == 2  # a task per worker and pass, for 80 partitions
     assert len({future.key for future in distributed.futures_of(found.labels_)}) == 2  # labels, too
     assert found.labels_.chunks == (lazy[0].chunks[0],)
     assert_same(found, model(max_iter=5).fit(ArrayBlocks(blocks)))
@@ -523,15 +422,15 @@ def test_a_lost_scheduler_is_one_sentence(people, monkeypatch, tmp_path):
 
 def test_a_partition_answers_with_a_few_kilobytes(people, client, monkeypatch):
     sizes = []
-    asked = _dask.DaskRunner._asked
+    gathered = _dask.DaskRunner._gathered
 
     def weighing(self, function, *arguments, **options):
-        found = asked(self, function, *arguments, **options)
+        found = gathered(self, function, *arguments, **options)
         tables = [one for part in found for one in part.values()] if function is _dask._added else []
         sizes.extend(len(pickle.dumps(one)) for one in tables if type(one).__name__ in ("SoftTables", "HardTables"))
         return found
 
-    monkeypatch.setattr(_dask.DaskRunner, "_asked", weighing)
+    monkeypatch.setattr(_dask.DaskRunner, "_gathered", weighing)
     X, groups = as_dask(*people)
     model(max_iter=2).fit(X, sensitive_features=groups)
     assert len(sizes) >= 4 * 2  # passes and workers at the least

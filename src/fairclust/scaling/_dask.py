@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import pickle
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
@@ -26,7 +25,6 @@ from .._table.coded import packed
 from .._table.features import read_table
 from .._typing import FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
-from ._shortcut import Shortcut, this_worker
 from .blocks import ArrayBlock, Block, Blocks, HeldRows, ParquetBlocks, Reading
 from .memory import SHARE, free_memory
 from .runners import Job, Result, Runner, TreeSum, Work
@@ -34,8 +32,6 @@ from .work import BlockCells, KeptCosts, encode, stacked
 
 _BUNDLES_PER_THREAD = 2  # where a worker has several threads, so that none waits long for another
 _BUNDLE_SHARE = 0.25  # of a worker's memory that bundles under way on its threads may take: others may be on disk
-_BRIEF = 0.5  # seconds: of passes as short, a task takes 2 % and more; longer ones are seen by adaptive clusters
-_DESCRIBED = 1e-9  # seconds that a thread takes at most to describe a byte of numbers
 _SMALL = 1 << 20  # bytes: partitions of this size on average are moved to their neighbours, which is soon done
 
 
@@ -88,7 +84,7 @@ class DaskBlocks(Blocks):
         sizes = None if self._is_frame or np.isnan(X.shape[0]) else X.chunks[0]
         aligned = [_aligned(name, column, len(parts), sizes) for name, column in columns]
         each = [(part, *own, reading) for part, *own in zip(parts, *aligned, strict=True)]
-        return DaskRunner(_prepared, each, _in_memory(X, len(parts)), _DESCRIBED if reading is None else np.inf)
+        return DaskRunner(_prepared, each, _in_memory(X, len(parts)))
 
     def open(self, sensitive_features: Any, sample_weight: Any) -> Iterable[Block]:
         """Partitions are not read here."""
@@ -117,10 +113,20 @@ class PreparedBlock(HeldRows):
 
 def _has_room(n_bytes: int) -> bool:
     """Whether this worker can hold so much more and stay well below the memory at which Dask begins to spill."""
-    worker = this_worker()
+    worker = _this_worker()
     if worker is None or not worker.memory_manager.memory_limit:
         return n_bytes <= SHARE * free_memory()
     return bool(worker.monitor.get_process_memory() + n_bytes <= SHARE * worker.memory_manager.memory_limit)
+
+
+def _this_worker() -> Any:
+    """The Dask worker that runs this task; None outside of tasks."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return sys.modules["distributed"].get_worker()
+    except ValueError:
+        return None
 
 
 def _prepared(X: Any, values: Any, weights: Any, reading: Reading | None = None) -> HeldRows:
@@ -207,8 +213,8 @@ class DaskRunner:
     """Runs functions over delayed partitions.
 
     The partitions are prepared once and kept on the workers (which spill to disk what does not fit), those of one
-    worker in a few bundles. A pass is a question or a task per bundle, which adds up what it can: so it costs the
-    scheduler little, however many partitions there are. Bundles move, or are made again, when workers go.
+    worker in a few bundles. A pass is a task per bundle, which adds up what it can: so it costs the scheduler little,
+    however many partitions there are. Bundles move, or are made again, when workers go.
 
     Parameters
     ----------
@@ -218,8 +224,6 @@ class DaskRunner:
         Of what it makes each: arguments, delayed ones among them.
     sources : sequence of futures or None
         What partitions are made from, where the cluster has that in memory. None: they are loaded first.
-    first_pass : float
-        Seconds per byte of these that the first pass takes at most; later ones are taken to last as long as the last.
     """
 
     def __init__(
@@ -227,14 +231,11 @@ class DaskRunner:
         prepare: Callable[..., Any],
         parts: Sequence[tuple[Any, ...]],
         sources: Sequence[Any] | None = None,
-        first_pass: float = np.inf,
     ) -> None:
         self._client = _active_client()
         self.has_others = self._client is not None
-        self._shortcut = Shortcut(self._client)
         self._n_parts = len(parts)
         self._tables: Sequence[BlockCells] | None = None
-        self._seconds = np.inf  # that the last pass took
         self._bound: list[Any] = []  # tasks that only some workers may run, until they are done
         self._meanwhile: list[Future[Any]] = []  # that the next pass waits for: none shares a bundle with another
         self._is_near = False  # whether all workers are on this machine, so that they can be reached from here
@@ -247,7 +248,6 @@ class DaskRunner:
                 self._groups = [one.numbers for one in bundles]
                 self._bundles = [one.future for one in bundles]
                 self._bound = [*self._bundles]
-                self._seconds = first_pass * max(1, *(one.n_bytes for one in bundles))
 
     def run(
         self, work: Work[Job, Result], job: Job, *, jobs: Sequence[Job] | None = None,
@@ -256,26 +256,19 @@ class DaskRunner:
         """All partitions are under way at once."""
         each = [_packed([job if jobs is None else jobs[i] for i in group]) for group in self._groups]
         with _LossTold(self._client):
-            before, places = self._bundles, self._place(tables)
-            ask = partial(self._asked, _answers, each, work=work)
-            if places:  # nobody waits for bundles that know their places to be made of those that do not
-                ask = partial(self._asked, _placed_answers, places, each, work=work, bundles=before)
-            found = self._timed(ask)
+            self._place(tables)
+            found = self._pass(_answers, each, work=work)
         yield from self._in_order(found)
 
     def promised(
         self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
     ) -> Callable[[], Iterator[Result]]:
-        """Asked aside. Where there is no line to workers, by tasks, whose answers do not go through the scheduler."""
+        """Tasks, whose answers are fetched aside."""
         assert self._client is not None  # without one, nobody has others
         with _LossTold(self._client):
             self._place(tables)
             each = [_packed([jobs[i] for i in group]) for group in self._groups]
-            if self._shortcut.reaches([bundle.key for bundle in self._bundles]):
-                answers = _aside(self._asked, _answers, each, work=work)
-            else:
-                futures = self._client.map(_answers, self._bundles, each, work=work, pure=False)
-                answers = _aside(self._fetched, futures, work=work)
+            answers = _aside(self._fetched, self._submitted(_answers, self._bundles, each, work=work))
 
         def fetch() -> Iterator[Result]:
             with _LossTold(self._client):
@@ -296,28 +289,9 @@ class DaskRunner:
         found = TreeSum(self._n_parts)
         with _LossTold(self._client):
             self._place(tables)
-            for nodes in self._timed(partial(self._asked, _added, work=work, job=_packed(job), n_blocks=self._n_parts)):
+            for nodes in self._pass(_added, work=work, job=_packed(job), n_blocks=self._n_parts):
                 found.merge(nodes)
         return found.value
-
-    def _asked(
-        self, function: Any, *arguments: Sequence[Any], bundles: Sequence[Any] | None = None, **options: Any
-    ) -> Sequence[Any]:
-        """What the function makes of each bundle (and argument), told by whoever holds it now.
-
-        By tasks where passes are long, or nobody told.
-        """
-        bundles = self._bundles if bundles is None else bundles
-        if self._client is None or self._seconds > _BRIEF:
-            return self._gathered(function, bundles, *arguments, **options)
-        self._release()
-        told = self._shortcut.ask([bundle.key for bundle in bundles], partial(function, **options), *arguments)
-        rest = [i for i, one in enumerate(told) if one is None]
-        if rest:
-            own = ([one[i] for i in rest] for one in (bundles, *arguments))
-            for i, one in zip(rest, self._gathered(function, *own, **options), strict=True):
-                told[i] = one
-        return told
 
     def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
         """Nobody waits for it yet; without a cluster everything is done here, when it is needed."""
@@ -325,15 +299,13 @@ class DaskRunner:
             with _LossTold(self._client):
                 self._place(tables)
             jobs = [_packed([job] * len(group)) for group in self._groups]
-            self._meanwhile = [_aside(self._asked, _answers, jobs, work=work)]
+            self._meanwhile = [_aside(self._gathered, _answers, self._bundles, jobs, work=work)]
 
-    def _timed(self, one_pass: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    def _pass(self, function: Any, *arguments: Sequence[Any], **options: Any) -> Sequence[Any]:
+        """What the function makes of each bundle (and argument)."""
         wait(self._meanwhile)
         self._meanwhile = []
-        began = time.perf_counter()
-        found = one_pass()
-        self._seconds = time.perf_counter() - began
-        return found
+        return self._gathered(function, self._bundles, *arguments, **options)
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """They stay with the partitions."""
@@ -356,14 +328,7 @@ class DaskRunner:
         """What the work makes of the partitions of every bundle, where it is."""
         if self._client is None:
             return self._gathered(_answers, self._bundles, jobs, work=work)
-        # Where its bundle is: a task that may go elsewhere now and then does, and takes the bundle with it.
-        self._bound = [
-            self._client.submit(_answers, bundle, own, work=work, pure=False, **_on(holder))
-            for bundle, own, holder in zip(self._bundles, jobs, self._shortcut.holders(self._bundles), strict=True)
-        ]
-        made = self._bound
-        self._release()
-        return made
+        return self._submitted(_answers, self._bundles, jobs, work=work)
 
     def _release(self) -> None:
         """Once partitions are where they should be, whoever comes may make them again; meanwhile the first pass runs.
@@ -375,35 +340,42 @@ class DaskRunner:
             self._client.run_on_scheduler(_unrestricted, keys=[future.key for future in self._bound])
             self._bound = []
 
-    def _place(self, tables: Sequence[BlockCells] | None) -> list[bytes]:
-        """Tell the partitions their place among the others, once: they keep it. Returns what they were told now."""
-        if tables is None or tables is self._tables:
-            return []
-        own = [_packed([tables[i] for i in group]) for group in self._groups]
-        placed = self._kept(_placed, self._bundles, own)
-        if self._client is not None:
-            self._shortcut.expect([one.key for one in placed], [one.key for one in self._bundles])
-        self._bundles, self._tables = placed, tables
-        return own
+    def _place(self, tables: Sequence[BlockCells] | None) -> None:
+        """Tell the partitions their place among the others, once: they keep it."""
+        if tables is not None and tables is not self._tables:
+            self._bundles = self._kept(
+                _placed, self._bundles, [_packed([tables[i] for i in own]) for own in self._groups]
+            )
+            self._tables = tables
 
     def _kept(self, function: Any, *arguments: Sequence[Any]) -> list[Any]:
         """What the function makes of each argument, where it was made."""
         if self._client is not None:
-            return list(self._client.map(function, *arguments, pure=False))
+            return self._submitted(function, *arguments)
         dask = _require_dask()
         return list(dask.persist(*map(dask.delayed(function, pure=False), *arguments)))
 
     def _gathered(self, function: Any, *arguments: Sequence[Any], **options: Any) -> Sequence[Any]:
         """What the function makes of each argument, here."""
         if self._client is not None:
-            futures = self._client.map(function, *arguments, **options, pure=False)
+            futures = self._submitted(function, *arguments, **options)
             self._release()
-            return self._fetched(futures, work=options["work"])
+            return self._fetched(futures)
         dask = _require_dask()
         return list(dask.compute(*map(dask.delayed(partial(function, **options), pure=False), *arguments)))
 
-    def _fetched(self, futures: Sequence[Any], *, work: Any) -> Sequence[Any]:
-        """What tasks answered to the work."""
+    def _submitted(self, function: Any, *arguments: Sequence[Any], **options: Any) -> list[Any]:
+        """Tasks of a group of their own.
+
+        Else Dask counts all passes as one large group, takes its tasks for such that load data, and sends them to any
+        worker, whoever holds their bundle.
+        """
+        name = f"{function.__name__}-{uuid.uuid4().hex}"
+        keys = [(name, i) for i in range(len(arguments[0]))]
+        return list(self._client.map(function, *arguments, key=keys, pure=False, **options))
+
+    def _fetched(self, futures: Sequence[Any]) -> Sequence[Any]:
+        """What tasks answered."""
         return list(self._client.gather(futures, direct=self._is_near or None))
 
 
@@ -573,11 +545,6 @@ def _placed(bundle: _Bundle, tables: bytes) -> _Bundle:
 def _answers(bundle: _Bundle, jobs: bytes, *, work: Work[Job, Result]) -> list[Result]:
     """What the partitions answer, to a job each."""
     return [work(*own) for own in zip(bundle.blocks, bundle.tables, pickle.loads(jobs), strict=True)]
-
-
-def _placed_answers(bundle: _Bundle, tables: bytes, jobs: bytes, *, work: Work[Job, Result]) -> list[Result]:
-    """The same of partitions that do not know their place yet."""
-    return _answers(_placed(bundle, tables), jobs, work=work)
 
 
 def _part(made: Sequence[Any], place: int) -> Any:
