@@ -77,24 +77,20 @@ def on_lines(shape: int | tuple[int, ...], dtype: type[np.generic], *, is_clear:
     return room[first : first + n_bytes].view(dtype).reshape(shape)
 
 
-def in_own_pages(
-    shape: int | tuple[int, ...], dtype: type[np.generic], *, at_once: bool = False, is_clear: bool = True
-) -> NDArray[Any]:
+def in_own_pages(shape: int | tuple[int, ...], dtype: type[np.generic], *, is_clear: bool = True) -> NDArray[Any]:
     """Zeros in pages of their own, which the system has back as soon as nobody needs them.
 
     For arrays that are made and let go again and again, between others that stay: from the C library's heap, of which
     small things take the places of those let go, they would in the end take room for two or three. And for large ones:
     NumPy asks for large pages, which virtual machines may take long to find, four times as long as filling the array;
-    passes that go through it in order take as long in small ones. Pages come as they are written to, or ``at_once``,
-    where the system can: then they take half as long, but one thread has to wait for all of them. Few bytes have no
-    pages of their own; they are zeros unless they need not be clear.
+    passes that go through it in order take as long in small ones. Few bytes have no pages of their own; they are zeros
+    unless they need not be clear.
     """
     n_bytes = math.prod((shape,) if isinstance(shape, int) else shape) * np.dtype(dtype).itemsize
     if n_bytes < _WORTH_PAGES or sys.platform == "win32":
         return on_lines(shape, dtype, is_clear=is_clear)
     try:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (getattr(mmap, "MAP_POPULATE", 0) if at_once else 0)
-        pages = mmap.mmap(-1, n_bytes, flags=flags)
+        pages = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"no room for {n_bytes} bytes") from error
     return np.frombuffer(pages, dtype=dtype).reshape(shape)

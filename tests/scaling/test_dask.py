@@ -15,7 +15,7 @@ import pytest
 from fairclust import FairclustError, FairKMeans, FairKMedian
 from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust.scaling import ArrayBlocks, _dask, as_blocks, open_blocks
-from fairclust.scaling.work import BlockCells, Costs, HardJob, Size, SoftJob, hard_tables, make_ready, soft_tables
+from fairclust.scaling.work import BlockCells, Costs, HardJob, hard_tables
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -108,55 +108,6 @@ def test_answers_do_not_depend_on_costs_that_are_kept(people, expected, has_room
     monkeypatch.setattr(_dask, "_has_room", lambda n_bytes: has_room)
     X, groups = as_dask(*people)
     assert_same(model().fit(X, sensitive_features=groups), expected)
-
-
-def test_partitions_are_made_ready_while_samples_are_fitted(people, expected, client, monkeypatch):
-    asked, plain = [], _dask.DaskRunner.meanwhile
-
-    def noting(self, work, job, tables):
-        plain(self, work, job, tables)
-        asked.append((work, job, list(self._meanwhile)))
-
-    monkeypatch.setattr(_dask.DaskRunner, "meanwhile", noting)
-    X, groups = as_dask(*people)
-    assert_same(model().fit(X, sensitive_features=groups), expected)
-    ((work, job, tasks),) = asked
-    assert (work, job) == (make_ready, Size(4, 2))
-    assert [task.done() for task in tasks] == [True]  # the first pass has waited for it
-
-
-def test_a_sample_on_its_way_is_that_of_one_pass(people, client):
-    X, groups = as_dask(*people)
-    there = open_blocks(as_blocks(X), groups, None, 1)
-    here = open_blocks(ArrayBlocks([(people[0], people[1])]), None, None, 1)
-    drawn = [data.collect([50, 7], 4, np.array([3, 9000])) for data in (there, here)]
-    np.testing.assert_array_equal(drawn[0].X, drawn[1].X)
-    assert (list(there._promised), list(here._promised)) == ([7], [])
-    for step in (50, 7):
-        one, other = there.sample(step, 4), here.sample(step, 4)
-        np.testing.assert_array_equal(one.X, other.X)
-        np.testing.assert_array_equal(one.positions, other.positions)
-    assert not there._promised
-
-
-@pytest.mark.parametrize("has_room", [True, False])
-def test_a_block_that_is_ready_has_its_plans_and_room_but_no_costs(people, has_room, monkeypatch):
-    monkeypatch.setattr(_dask, "_has_room", lambda n_bytes: has_room)
-    X, groups = people
-    table = BlockCells(np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.int64), 0)
-    block, other = (_dask._prepared(X, groups, None) for _ in range(2))
-    make_ready(block, table, Size(4, 2))
-    assert block.plans
-    rooms = [panel[0] for panel in block.kept._panels if panel is not None]
-    assert len(rooms) == (1 if has_room else 0)
-    costs = Costs(SQUARED_EUCLIDEAN, X[:4].copy(), 2)
-    assert block.kept.of(costs) is None
-    job = SoftJob(costs, 1.0, np.zeros((2, 4)))
-    ready, late = (soft_tables(one, table, job) for one in (block, other))
-    np.testing.assert_array_equal(ready.masses, late.masses)
-    assert (ready.cost, ready.log_partition) == (late.cost, late.log_partition)
-    if has_room:
-        assert np.shares_memory(block.kept.of(costs)[0][0], rooms[0])
 
 
 def test_labels_in_passing_leave_the_costs_that_are_kept_and_count_the_same(people):

@@ -12,7 +12,7 @@ import pickle
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -233,11 +233,9 @@ class DaskRunner:
         sources: Sequence[Any] | None = None,
     ) -> None:
         self._client = _active_client()
-        self.has_others = self._client is not None
         self._n_parts = len(parts)
         self._tables: Sequence[BlockCells] | None = None
         self._bound: list[Any] = []  # tasks that only some workers may run, until they are done
-        self._meanwhile: list[Future[Any]] = []  # that the next pass waits for: none shares a bundle with another
         self._is_near = False  # whether all workers are on this machine, so that they can be reached from here
         with _LossTold(self._client):
             if self._client is None:
@@ -257,25 +255,8 @@ class DaskRunner:
         each = [_packed([job if jobs is None else jobs[i] for i in group]) for group in self._groups]
         with _LossTold(self._client):
             self._place(tables)
-            found = self._pass(_answers, each, work=work)
+            found = self._gathered(_answers, self._bundles, each, work=work)
         yield from self._in_order(found)
-
-    def promised(
-        self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
-    ) -> Callable[[], Iterator[Result]]:
-        """Tasks, whose answers are fetched aside."""
-        assert self._client is not None  # without one, nobody has others
-        with _LossTold(self._client):
-            self._place(tables)
-            each = [_packed([jobs[i] for i in group]) for group in self._groups]
-            answers = _aside(self._fetched, self._submitted(_answers, self._bundles, each, work=work))
-
-        def fetch() -> Iterator[Result]:
-            with _LossTold(self._client):
-                found = answers.result()
-            return self._in_order(found)
-
-        return fetch
 
     def _in_order(self, found: Sequence[Sequence[Result]]) -> Iterator[Result]:
         """What bundles answered, by partition."""
@@ -289,23 +270,10 @@ class DaskRunner:
         found = TreeSum(self._n_parts)
         with _LossTold(self._client):
             self._place(tables)
-            for nodes in self._pass(_added, work=work, job=_packed(job), n_blocks=self._n_parts):
+            own = {"work": work, "job": _packed(job), "n_blocks": self._n_parts}
+            for nodes in self._gathered(_added, self._bundles, **own):
                 found.merge(nodes)
         return found.value
-
-    def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
-        """Nobody waits for it yet; without a cluster everything is done here, when it is needed."""
-        if self._client is not None:
-            with _LossTold(self._client):
-                self._place(tables)
-            jobs = [_packed([job] * len(group)) for group in self._groups]
-            self._meanwhile = [_aside(self._gathered, _answers, self._bundles, jobs, work=work)]
-
-    def _pass(self, function: Any, *arguments: Sequence[Any], **options: Any) -> Sequence[Any]:
-        """What the function makes of each bundle (and argument)."""
-        wait(self._meanwhile)
-        self._meanwhile = []
-        return self._gathered(function, self._bundles, *arguments, **options)
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """They stay with the partitions."""
@@ -518,15 +486,6 @@ class _Bundle:
 
     def __sizeof__(self) -> int:
         return sum(map(sys.getsizeof, self.blocks))
-
-
-def _aside(function: Callable[..., Any], *arguments: Any, **options: Any) -> Future[Any]:
-    """Call a function in a thread of its own, which ends with it."""
-    thread = ThreadPoolExecutor(1)
-    try:
-        return thread.submit(function, *arguments, **options)
-    finally:
-        thread.shutdown(wait=False)
 
 
 def _packed(job: Any) -> bytes:

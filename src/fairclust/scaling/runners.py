@@ -66,9 +66,6 @@ class TreeSum:
 class Runner(Protocol):
     """Runs ``work(block, table, job)`` on every block; results come in the blocks' order, whoever finished first."""
 
-    has_others: bool
-    """Whether others work, while something else is done here."""
-
     def run(
         self,
         work: Work[Job, Result],
@@ -82,16 +79,6 @@ class Runner(Protocol):
 
     def total(self, work: Work[Job, Result], job: Job, tables: Sequence[BlockCells]) -> Result:
         """Run one job on all blocks, and add up the answers, by a :class:`TreeSum`."""
-        ...
-
-    def promised(
-        self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
-    ) -> Callable[[], Iterator[Result]]:
-        """Have one of ``jobs`` per block done by others; what is handed back asks for the results."""
-        ...
-
-    def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
-        """Have others do something to the blocks while the caller goes on; the next pass waits for it."""
         ...
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
@@ -113,8 +100,6 @@ class Threads:
     n_threads : int
         Threads that compute; one more reads ahead of them.
     """
-
-    has_others = False
 
     def __init__(self, blocks: Iterable[Block], n_threads: int) -> None:
         self._blocks = blocks
@@ -153,15 +138,6 @@ class Threads:
         for i, answer in enumerate(self.run(work, job, tables=tables)):
             found.put(i, answer)
         return found.value
-
-    def promised(
-        self, work: Work[Job, Result], jobs: Sequence[Job], tables: Sequence[BlockCells]
-    ) -> Callable[[], Iterator[Result]]:
-        """Done when it is asked for."""
-        return lambda: self.run(work, jobs[0], jobs=jobs, tables=tables)
-
-    def meanwhile(self, work: Work[Job, None], job: Job, tables: Sequence[BlockCells]) -> None:
-        """There are no others."""
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """Remember them: a byte per row. With few enough rows, remember also in which order they are visited."""

@@ -20,7 +20,7 @@ from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks, Reading
 from .memory import fits_in_memory, has_room_for_costs
 from .sweep import BlockData, StreamedSweep, describe_blocks
-from .work import Size, make_ready, summaries
+from .work import summaries
 
 
 def as_blocks(X: Any, n_clusters: int = 1) -> Any:
@@ -90,7 +90,6 @@ def streamed_starts(
     data, n_clusters = sweep.data, sweep.n_clusters
     rows = sampled_rows(data.n_samples, n_clusters, random_state)
     drawn = data.collect([coarsened(step, data.n_samples) for step in steps], n_clusters, rows)
-    data.runner.meanwhile(make_ready, Size(n_clusters, data.n_cells), data.tables)
     few, weights = drawn.X, drawn.weights
     if weights is not None:
         few, weights = few[weights > 0], weights[weights > 0]

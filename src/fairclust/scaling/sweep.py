@@ -76,7 +76,6 @@ class BlockData:
     n_threads: int = 1
     learned: Learned | None = None  # how the columns of a table count
     _samples: dict[int, Sample] = field(default_factory=dict, repr=False)
-    _promised: dict[int, Callable[[], Iterable[Any]]] = field(default_factory=dict, repr=False)  # on their way
 
     @cached_property
     def n_samples(self) -> int:
@@ -175,23 +174,15 @@ class BlockData:
 
     def sample(self, step: int, n_clusters: int) -> Sample:
         """One row in ``step`` of each cell; one pass, unless it was collected before."""
-        if step not in self._samples and step in self._promised:
-            self._keep([step], n_clusters, self._promised.pop(step)())
         if step not in self._samples:
             self.collect([step], n_clusters)
         return self._samples[step]
 
     def collect(self, steps: Sequence[int], n_clusters: int, rows: IntArray | None = None) -> Sample:
-        """Collect samples of one row in so many of each cell, which are kept, and some rows by number; one pass.
-
-        Where others do it, all samples but the first come later: they are on their way until they are asked for.
-        """
-        n_now = 1 if self.runner.has_others else len(steps)
-        jobs = self._wanted(steps[:n_now], n_clusters, rows)
+        """Collect samples of one row in so many of each cell, which are kept, and some rows by number; one pass."""
+        jobs = self._wanted(steps, n_clusters, rows)
         parts = list(self.runner.run(collect, jobs[0], jobs=jobs, tables=self.tables))
-        for step in steps[n_now:]:
-            self._promised[step] = self.runner.promised(collect, self._wanted([step], n_clusters), self.tables)
-        return self._keep(steps[:n_now], n_clusters, parts)
+        return self._keep(steps, n_clusters, parts)
 
     def _wanted(self, steps: Sequence[int], n_clusters: int, rows: IntArray | None = None) -> list[Wanted]:
         """What is asked of each block."""

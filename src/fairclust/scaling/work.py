@@ -306,18 +306,13 @@ class KeptCosts:
         own = self._costs
         return self._panels if own is not None and own.is_same(costs) else None
 
-    def room(self, i: int, shape: tuple[int, ...], *, at_once: bool = False) -> FloatArray | None:
+    def room(self, i: int, shape: tuple[int, ...]) -> FloatArray | None:
         """Room for the costs of panel i, which may hold old ones; None: there is none."""
         self._costs = None
         known = self._panels[i] if i < len(self._panels) else None
         if known is not None and known[0].shape == shape:
             return known[0]
-        return in_own_pages(shape, np.float32, at_once=at_once) if self._has_room(4 * math.prod(shape)) else None
-
-    def make_room(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Take room for the costs of all panels, before there are any."""
-        rooms = [self.room(i, shape, at_once=True) for i, shape in enumerate(shapes)]
-        self._panels = [None if room is None else (room, 0.0) for room in rooms]
+        return in_own_pages(shape, np.float32) if self._has_room(4 * math.prod(shape)) else None
 
     def keep(self, costs: Costs, panels: list[tuple[FloatArray, float] | None]) -> None:
         """Keep the costs of all panels."""
@@ -544,25 +539,6 @@ def _plan(block: Block, rows: slice, table: IntArray, n_cells: int) -> tuple[Lay
     if block.plans is not None:
         block.plans[rows.start, n_cells] = (layout, plan)
     return layout, plan
-
-
-@dataclass(frozen=True)
-class Size:
-    """How many clusters and cells a fit has."""
-
-    n_clusters: int
-    n_cells: int
-
-
-def make_ready(block: Block, table: BlockCells, job: Size) -> None:
-    """What the first pass would have to do besides: lay out the rows, and take room for costs that are kept."""
-    first, shapes = 0, []
-    for panel in block.panels():
-        layout, _ = _plan(block, slice(first, first + len(panel.X)), table.codes, job.n_cells)
-        shapes.append((layout.n_tiles, job.n_clusters, TILE))
-        first += len(panel.X)
-    if block.kept is not None:
-        block.kept.make_room(shapes)
 
 
 def _buffer(shape: tuple[int, ...]) -> FloatArray:
