@@ -214,12 +214,12 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
     people = datasets.make_census_like(n_rows)
     X, codes = people.data, (people.sensitive_features == "male").astype(np.int8)
     sizes: dict[str, list[int]] = {}
-    plain = ours.DaskRunner._gathered
+    plain = ours.DaskRunner.run
 
-    def weighing(self: Any, *args: Any, work: Any, **kwargs: Any) -> Any:
-        found = plain(self, *args, work=work, **kwargs)
-        sizes.setdefault(work.__name__, []).extend(len(pickle.dumps(one)) for one in found)
-        return found
+    def weighing(self: Any, work: Any, job: Any, **kwargs: Any) -> Any:
+        for one in plain(self, work, job, **kwargs):
+            sizes.setdefault(work.__name__, []).append(len(pickle.dumps(one)))
+            yield one
 
     options: dict[str, Any] = {"n_clusters": 20, "random_state": 0, "n_jobs": 2}
     rows = []
@@ -271,9 +271,9 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
                 f"{fits['memory'].n_sweeps_} / {fits['dask'].n_sweeps_} | "
                 f"{fits['dask'].objective_ / fits['memory'].objective_ - 1:+.1e} |"
             )
-        ours.DaskRunner._gathered = weighing  # type: ignore[method-assign]
+        ours.DaskRunner.run = weighing  # type: ignore[method-assign]
         FairKMeans(**(options | {"fairness_weight": 500_000.0, "max_iter": 2})).fit(Xd, sensitive_features=gd)
-        ours.DaskRunner._gathered = plain  # type: ignore[method-assign]
+        ours.DaskRunner.run = plain  # type: ignore[method-assign]
     return [
         f"{n_rows:,} census-like rows × 25 float32, K = 20, {n_parts} partitions kept on the workers, half each; "
         f"`LocalCluster(n_workers=2, threads_per_worker=1)` against `n_jobs=2` in memory, in turn, {repeats} repeats.",
@@ -285,7 +285,7 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
         "|---|---|---|---|---|---|---|",
         *rows,
         "",
-        "Bytes that come back per task (one for each worker and pass): "
+        "Bytes that come back per partition and pass: "
         + ", ".join(f"{name} {max(own):,}" for name, own in sizes.items() if name in ("soft_tables", "hard_tables"))
         + f" (once: describe {max(sizes['describe']):,}, collect {max(sizes['collect']):,}).",
     ]

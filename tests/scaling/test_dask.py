@@ -15,7 +15,7 @@ import pytest
 from fairclust import FairclustError, FairKMeans, FairKMedian
 from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust.scaling import ArrayBlocks, _dask, as_blocks, open_blocks
-from fairclust.scaling.work import BlockCells, Costs, HardJob, hard_tables
+from fairclust.scaling.work import BlockCells, Costs, HardJob, hard_tables, soft_tables
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -212,20 +212,19 @@ def test_wrong_input_is_told_as_in_memory(people, client):
 
 
 def on_pass(client, acts, monkeypatch):
-    """Act when so many passes were handed out, while their tasks are under way."""
-    passes, hand_out = [], client.map
+    """Act when the tasks of so many passes are under way."""
+    passes, gather = [], client.gather
 
-    def handing_out(*args, **kwargs):
-        futures = hand_out(*args, **kwargs)
+    def gathering(futures, *args, **kwargs):
         passes.append(len(futures))
         acts.get(len(passes), lambda: None)()
-        return futures
+        return gather(futures, *args, **kwargs)
 
-    monkeypatch.setattr(client, "map", handing_out)
+    monkeypatch.setattr(client, "gather", gathering)
     return passes
 
 
-@pytest.mark.parametrize("number", [1, 6])
+@pytest.mark.parametrize("number", [1, 4])
 def test_a_worker_killed_during_a_fit_changes_nothing(people, expected, client, monkeypatch, number):
     client.wait_for_workers(2, timeout=60)
     victims = sorted(info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values())
@@ -251,10 +250,10 @@ def test_workers_may_come_and_go_during_a_fit(people, expected, monkeypatch):
             client.wait_for_workers(3, timeout=60)
             client.retire_workers([first])
 
-        passes = on_pass(client, {2: lambda: cluster.scale(3), 6: retire}, monkeypatch)
+        passes = on_pass(client, {1: lambda: cluster.scale(3), 4: retire}, monkeypatch)
         X, groups = as_dask(*people)
         found = model().fit(X, sensitive_features=groups)
-        assert len(passes) > 7
+        assert len(passes) > 4
         assert first not in client.scheduler_info()["workers"]
         assert_same(found, expected)
 
@@ -270,9 +269,7 @@ def test_what_the_work_itself_raises_is_raised_here(people, client):
 
 
 @pytest.mark.parametrize("is_persisted", [True, False])
-@pytest.mark.parametrize("small", [0, 1 << 20])
-def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, monkeypatch, is_persisted, small):
-    monkeypatch.setattr(_dask, "_SMALL", small)
+def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, monkeypatch, is_persisted):
     X, groups = people
     blocks = [(X[i : i + 150], groups[i : i + 150]) for i in range(0, len(X), 150)]
     lazy = da.from_array(X, chunks=(150, -1)), da.from_array(groups, chunks=150)
@@ -285,14 +282,17 @@ def test_many_partitions_make_few_tasks_and_the_bits_of_blocks(people, client, m
     assert_same(found, model(max_iter=5).fit(ArrayBlocks(blocks)))
 
 
-def test_bundles_keep_to_a_part_of_the_workers_memory_and_to_their_share():
-    assert _dask._cut(range(6), [4, 4, 4, 9, 1, 1], 6, 8.0) == [[0, 1], [2], [3], [4, 5]]
-    assert _dask._cut(range(5), [1] * 5, 2, np.inf) == [[0, 1], [2, 3], [4]]
-    equal = {"a": [0, 1], "b": [2, 3]}
-    assert _dask._near_holders([("a",), ("b",), ("a",), ("a", "b")], equal) == {"a": [0, 2], "b": [1, 3]}
-    assert _dask._near_holders([("a",), ("a",), ("a",), ("gone",)], equal) == {"a": [0, 1], "b": [2, 3]}
-    assert _dask._near_holders([()], {}) == {"": [0]}
-    assert _dask._shared_out(10, {"a": 1, "b": 4}) == {"a": [0, 1], "b": [2, 3, 4, 5, 6, 7, 8, 9]}
+def test_batches_are_of_equal_size_not_too_large_and_of_what_a_worker_holds(client, monkeypatch):
+    assert _dask._cut([1] * 5, 2) == [slice(0, 2), slice(2, 5)]
+    assert _dask._cut([1, 1, 8, 1, 1], 3) == [slice(0, 2), slice(2, 3), slice(3, 5)]
+    assert _dask._cut([0, 0, 0], 2) == [slice(0, 3)]
+    client.wait_for_workers(2, timeout=60)
+    workers = sorted(client.scheduler_info()["workers"])
+    made = [dask.delayed(bytes, pure=False)(900) for _ in range(8)]
+    prepared = [client.persist(one, workers=workers[i % 2]) for i, one in enumerate(made)]
+    assert _dask._batches(client, prepared) == [[0, 2, 4, 6], [1, 3, 5, 7]]
+    monkeypatch.setattr(_dask, "_BATCH_BYTES", 1000)
+    assert sorted(_dask._batches(client, prepared)) == [[i] for i in range(8)]
 
 
 def test_all_workers_killed_during_a_fit_change_nothing(people, expected, monkeypatch):
@@ -301,10 +301,10 @@ def test_all_workers_killed_during_a_fit_change_nothing(people, expected, monkey
         distributed.Client(cluster) as client,
     ):
         victims = list(client.run(os.getpid).values())
-        passes = on_pass(client, {6: lambda: [os.kill(pid, signal.SIGKILL) for pid in victims]}, monkeypatch)
+        passes = on_pass(client, {4: lambda: [os.kill(pid, signal.SIGKILL) for pid in victims]}, monkeypatch)
         X, groups = as_dask(*people)
         found = model().fit(X, sensitive_features=groups)
-        assert len(passes) > 6
+        assert len(passes) > 4
         assert_same(found, expected)
         assert not set(victims) & set(client.run(os.getpid).values())
 
@@ -359,7 +359,7 @@ def test_a_lost_scheduler_is_one_sentence(people, monkeypatch, tmp_path):
             distributed.Client(scheduler_file=str(file), timeout=120) as client,
         ):
             client.wait_for_workers(1, timeout=120)
-            on_pass(client, {6: scheduler.kill}, monkeypatch)
+            on_pass(client, {4: scheduler.kill}, monkeypatch)
             X, groups = as_dask(*people)
             began = time.monotonic()
             with pytest.raises(FairclustError, match=r"the Dask cluster at .* was lost during the fit"):
@@ -372,17 +372,16 @@ def test_a_lost_scheduler_is_one_sentence(people, monkeypatch, tmp_path):
 
 
 def test_a_partition_answers_with_a_few_kilobytes(people, client, monkeypatch):
-    sizes = []
-    gathered = _dask.DaskRunner._gathered
+    sizes, run = [], _dask.DaskRunner.run
 
-    def weighing(self, function, *arguments, **options):
-        found = gathered(self, function, *arguments, **options)
-        tables = [one for part in found for one in part.values()] if function is _dask._added else []
-        sizes.extend(len(pickle.dumps(one)) for one in tables if type(one).__name__ in ("SoftTables", "HardTables"))
-        return found
+    def weighing(self, work, job, **options):
+        for one in run(self, work, job, **options):
+            if work in (soft_tables, hard_tables):
+                sizes.append(len(pickle.dumps(one)))
+            yield one
 
-    monkeypatch.setattr(_dask.DaskRunner, "_gathered", weighing)
+    monkeypatch.setattr(_dask.DaskRunner, "run", weighing)
     X, groups = as_dask(*people)
     model(max_iter=2).fit(X, sensitive_features=groups)
-    assert len(sizes) >= 4 * 2  # passes and workers at the least
+    assert len(sizes) >= 4 * 5  # passes and partitions at the least
     assert max(sizes) < 4096

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .._typing import IntArray
@@ -20,47 +21,19 @@ Result = TypeVar("Result")
 Work = Callable[[Any, Any, Job], Result]
 
 
-class TreeSum:
-    """Answers of blocks, added up in one order, whoever comes first: neighbours first, then neighbouring pairs, ….
+def tree_sum(values: Iterable[Any]) -> Any:
+    """Add values along a tree: neighbours first, then neighbouring pairs, and so on.
 
-    Blocks 2i and 2i + 1 make a pair, pairs 2i and 2i + 1 four blocks, and so on; the last one, where it has no
-    neighbour, waits for the next level. What can be added is added at once, so whoever holds some of the blocks hands
-    on few numbers, and the sum has the same bits however the blocks are shared out.
-
-    Parameters
-    ----------
-    n_blocks : int
-        Blocks of the whole sum.
+    Values 2i and 2i + 1 make a pair, pairs 2i and 2i + 1 a sum of four; the last one, where it has no neighbour, waits
+    for the next level. They may come one by one: no more than one sum per level is held.
     """
-
-    def __init__(self, n_blocks: int) -> None:
-        self._n_blocks = n_blocks
-        self.nodes: dict[
-            tuple[int, int], Any
-        ] = {}  # (level, place) → sum of 2^level blocks that waits for its neighbour
-
-    def put(self, place: int, value: Any, level: int = 0) -> None:
-        """Add what one block answered, or the sum of several that make a node of the tree."""
-        while (width := -(-self._n_blocks >> level)) > 1:
-            neighbour = place ^ 1
-            if neighbour < width:
-                other = self.nodes.pop((level, neighbour), None)
-                if other is None:
-                    break
-                value = value + other if place < neighbour else other + value
-            level, place = level + 1, place >> 1
-        self.nodes[level, place] = value
-
-    def merge(self, nodes: Mapping[tuple[int, int], Any]) -> None:
-        """Add what somebody else had added up."""
-        for (level, place), value in nodes.items():
-            self.put(place, value, level)
-
-    @property
-    def value(self) -> Any:
-        """The sum, once every block has answered."""
-        (found,) = self.nodes.values()
-        return found
+    waiting: list[tuple[int, Any]] = []  # (level, sum of 2^level neighbours), the largest first
+    for total in values:
+        level = 0
+        while waiting and waiting[-1][0] == level:
+            level, total = level + 1, waiting.pop()[1] + total
+        waiting.append((level, total))
+    return reduce(lambda right, left: left + right, [total for _, total in reversed(waiting)])
 
 
 class Runner(Protocol):
@@ -78,7 +51,7 @@ class Runner(Protocol):
         ...
 
     def total(self, work: Work[Job, Result], job: Job, tables: Sequence[BlockCells]) -> Result:
-        """Run one job on all blocks, and add up the answers, by a :class:`TreeSum`."""
+        """Run one job on all blocks, and add up the answers, by :func:`tree_sum`."""
         ...
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
@@ -134,10 +107,7 @@ class Threads:
 
     def total(self, work: Work[Job, Result], job: Job, tables: Sequence[BlockCells]) -> Result:
         """Add the answers up as they come."""
-        found = TreeSum(len(tables))
-        for i, answer in enumerate(self.run(work, job, tables=tables)):
-            found.put(i, answer)
-        return found.value
+        return tree_sum(self.run(work, job, tables=tables))
 
     def keep_codes(self, codes: Sequence[IntArray | None]) -> None:
         """Remember them: a byte per row. With few enough rows, remember also in which order they are visited."""
