@@ -142,7 +142,7 @@ def test_a_cluster_writes_what_one_process_writes(people, fairclust):
     distributed = pytest.importorskip("distributed")
     assert fairclust(*FIT, "--out-of-core")[0] == 0
     alone = polars.read_parquet("out.parquet")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+    with distributed.LocalCluster(n_workers=2, processes=False, protocol="tcp", dashboard_address=":0") as cluster:
         code, _, err = fairclust(*FIT, "--force", "--dask", cluster.scheduler_address)
     assert code == 0, err
     assert polars.read_parquet("out.parquet").equals(alone)

@@ -295,18 +295,15 @@ def test_batches_are_of_equal_size_not_too_large_and_of_what_a_worker_holds(clie
     assert sorted(_dask._batches(client, prepared)) == [[i] for i in range(8)]
 
 
-def test_all_workers_killed_during_a_fit_change_nothing(people, expected, monkeypatch):
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        victims = list(client.run(os.getpid).values())
-        passes = on_pass(client, {4: lambda: [os.kill(pid, signal.SIGKILL) for pid in victims]}, monkeypatch)
-        X, groups = as_dask(*people)
-        found = model().fit(X, sensitive_features=groups)
-        assert len(passes) > 4
-        assert_same(found, expected)
-        assert not set(victims) & set(client.run(os.getpid).values())
+def test_all_workers_killed_during_a_fit_change_nothing(people, expected, client, monkeypatch):
+    client.wait_for_workers(2, timeout=60)
+    victims = list(client.run(os.getpid).values())
+    passes = on_pass(client, {4: lambda: [os.kill(pid, signal.SIGKILL) for pid in victims]}, monkeypatch)
+    X, groups = as_dask(*people)
+    found = model().fit(X, sensitive_features=groups)
+    assert len(passes) > 4
+    assert_same(found, expected)
+    assert not set(victims) & set(client.run(os.getpid).values())
 
 
 def _greedy(part):
