@@ -110,6 +110,15 @@ def test_answers_do_not_depend_on_costs_that_are_kept(people, expected, has_room
     assert_same(model().fit(X, sensitive_features=groups), expected)
 
 
+def test_rows_and_weights_that_come_unaligned_are_aligned():
+    X, weights = (np.zeros(8 * 12 + 1, dtype=np.uint8)[1:].view(np.float64) for _ in range(2))
+    block = _dask._prepared(X.reshape(12, 1), None, weights)
+    assert not X.flags.aligned
+    assert not weights.flags.aligned
+    assert block.X.flags.aligned
+    assert block.weights.flags.aligned
+
+
 def test_labels_in_passing_leave_the_costs_that_are_kept_and_count_the_same(people):
     X, groups = people
     table = BlockCells(np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.int64), 0)
