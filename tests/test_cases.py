@@ -23,7 +23,6 @@ OWN = {
     "fairclust.estimators": ["estimators", "models"],
     "fairclust.report": ["report"],
     "fairclust.scaling": ["scaling"],
-
 }
 FILES = [str(file.relative_to(TESTS)) for file in sorted(TESTS.rglob("*.py"))]
 

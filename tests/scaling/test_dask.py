@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from fairclust import FairclustError, FairKMeans, FairKMedian
-from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust.scaling import ArrayBlocks, _dask, as_blocks, open_blocks
 from fairclust.scaling.work import BlockCells, Costs, HardJob, hard_tables, soft_tables
+from internals import SQUARED_EUCLIDEAN
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
