@@ -131,7 +131,7 @@ sanitize: $(VENV)/.installed-dev   ## Kernel laws and a fuzz with ASan + UBSan, 
 	$(MAKE) sanitized-thread
 
 SANITIZED = $(abspath $(BIN))/python -m fuzz.sanitized $(abspath build/sanitize-$*)/_kernels*.so
-KERNEL_LAWS = laws/test_sweep_laws.py laws/test_medoid_laws.py laws/test_table_laws.py core
+KERNEL_LAWS = laws/test_oracle_laws.py laws/test_medoid_laws.py laws/test_table_laws.py core
 sanitized-%:
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize-$* -G Ninja -DCMAKE_BUILD_TYPE=Release \
 	  -DFAIRCLUST_SANITIZE=$* -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) \

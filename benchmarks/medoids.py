@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from fairclust import FairKMeans, FairKMedian, datasets, metrics
+from fairclust import FairKMeans, FairKMedian, Penalty, datasets, metrics
 from fairclust._core import kernels
-from fairclust._sweep.layout import build_layout
+from fairclust._data.layout import build_layout
 
 # Objective @ Σ KL of the authors' code at λ=9000, common seeds 0 to 2; then the mark for the best of five starts.
 AUTHORS = {
@@ -52,7 +52,7 @@ def compare_medoids(X: Any, labels: Any) -> None:
     n_clusters = int(labels.max()) + 1
     began = time.perf_counter()
     _, value, _, evaluations = kernels.medoids(
-        plan, 1, X, labels.astype(np.int32), None, np.full(n_clusters, -1), True, 1e18, 1e18, 1
+        plan, 1, X, labels.astype(np.int32), None, n_clusters, True, 1e18, 1e18, 1
     )
     seconds = time.perf_counter() - began
     sizes = np.bincount(labels).astype(float)
@@ -89,13 +89,13 @@ def run_marks(name: str) -> None:
         if start is None:
             print(f"seed {seed}: no common start here")
             continue
-        model = FairKMedian(data.n_clusters, fairness_weight=9000, init=start).fit(X, sensitive_features=groups)
+        model = FairKMedian(data.n_clusters, goal=Penalty(9000), init=start).fit(X, sensitive_features=groups)
         print(f"seed {seed}, λ=9000: {describe(model)}; the authors' code {objective + 9000 * error:.2f}")
         compare_medoids(X, model.labels_)
     objective, error = MARKS[name]
     print(f"best of 5 starts; the mark is {objective:.0f} @ {error}")
     for weight in WEIGHTS[name]:
-        model = FairKMedian(data.n_clusters, fairness_weight=weight, n_init=5, random_state=0)
+        model = FairKMedian(data.n_clusters, goal=Penalty(weight), n_init=5, random_state=0)
         print(f"λ={weight:g}: {describe(model.fit(X, sensitive_features=groups))}", flush=True)
 
 
@@ -129,12 +129,12 @@ def run_census(n_samples: int, threads: list[int]) -> None:
     X, groups, n_clusters = np.ascontiguousarray(data.data), np.asarray(data.sensitive_features), 20
     weight = CENSUS_WEIGHT * n_samples
     print(f"\n== census-like: {X.shape[0]} × {X.shape[1]}, K={n_clusters}, λ={weight:.4g}")
-    FairKMedian(n_clusters, fairness_weight=1.0, random_state=0).fit(X[:2000], sensitive_features=groups[:2000])
+    FairKMedian(n_clusters, goal=Penalty(1.0), random_state=0).fit(X[:2000], sensitive_features=groups[:2000])
     labels = []
     for n_threads in threads:
         seconds = {}
         for estimator in (FairKMeans, FairKMedian):
-            model = estimator(n_clusters, fairness_weight=weight, random_state=0, n_jobs=n_threads)
+            model = estimator(n_clusters, goal=Penalty(weight), random_state=0, n_jobs=n_threads)
             wall, cpu = time.perf_counter(), time.process_time()
             with Peak() as peak:
                 model.fit(X, sensitive_features=groups)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from fairclust import FairKMeans
+from fairclust import FairKMeans, Penalty
 
 from .datasets import Dataset, Start
 from .records import Unavailable
@@ -39,7 +39,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Labels, and what else the method told of itself: sweeps, iterations, its energy history."""
+    """Labels, and what else the method told of itself: evaluations, iterations, its energy history."""
 
     labels: NDArray[Any]
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -98,9 +98,9 @@ def _fair_kmeans(task: Task, **parameters: Any) -> Outcome:
     )
     model.fit(task.dataset.X, sensitive_features=task.dataset.groups)
     details = {
-        "weight": model.fairness_weight_,
+        "weight": None if np.isnan(model.fairness_weight_) else model.fairness_weight_,
         "iterations": model.n_iter_,
-        "sweeps": model.n_sweeps_,
+        "evaluations": model.n_evaluations_,
         "stop": str(model.stop_reason_),
         "largest rise": float(np.diff(model.energy_history_).max(initial=0.0)),
     }
@@ -108,11 +108,11 @@ def _fair_kmeans(task: Task, **parameters: Any) -> Outcome:
 
 
 def _dual(task: Task) -> Outcome:
-    return _fair_kmeans(task, fairness_weight=task.fairness_weight)
+    return _fair_kmeans(task, goal=Penalty(task.fairness_weight))
 
 
 def _bound(task: Task) -> Outcome:
-    return _fair_kmeans(task, fairness_weight=task.fairness_weight, solver="bound")
+    return _fair_kmeans(task, goal=Penalty(task.fairness_weight), solver="bound")
 
 
 def _auto(task: Task) -> Outcome:
@@ -120,7 +120,7 @@ def _auto(task: Task) -> Outcome:
 
 
 def _plain(task: Task) -> Outcome:
-    return _fair_kmeans(task, fairness_weight=0.0)
+    return _fair_kmeans(task, goal=None)
 
 
 def _sklearn(task: Task) -> Outcome:

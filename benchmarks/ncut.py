@@ -22,7 +22,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
-from fairclust import FairNCut, datasets, metrics
+from fairclust import FairNCut, Penalty, datasets, metrics
 from fairclust.graphs import affinity_from_edges, nearest_neighbors_graph
 
 from . import report
@@ -53,7 +53,7 @@ def fit_and_score(W: Any, groups: Any, n_clusters: int, weight: float, seed: int
     """One fit with one thread, scored by ``metrics``, as a row of a table."""
     began = time.process_time()
     model = FairNCut(
-        n_clusters, affinity="precomputed", fairness_weight=weight, random_state=seed, n_jobs=1, **options
+        n_clusters, affinity="precomputed", goal=Penalty(weight), random_state=seed, n_jobs=1, **options
     ).fit(W, sensitive_features=groups)
     seconds = time.process_time() - began
     assert (np.diff(model.energy_history_) <= 0).all(), "the energy rose"
@@ -106,7 +106,7 @@ def run_marks(name: str, seeds: int) -> str:
     labels = pairwise_distances_argmin(data.data, centers)
     paper = [
         {"method": f"{solver}, no moves"}
-        | fit_and_score(W, groups, n_clusters, PAPER_WEIGHTS[name], 0, init=labels, polish=False, solver=solver)
+        | fit_and_score(W, groups, n_clusters, PAPER_WEIGHTS[name], 0, init=labels, solver=solver)
         for solver in ("bound", "dual")
     ]
     limits = tuple(sorted({*LIMITS, *(error for _, error in MARKS[name].values())}, reverse=True))
@@ -127,7 +127,7 @@ def run_marks(name: str, seeds: int) -> str:
 def count_differences(W: Any, groups: Any, n_clusters: int) -> int:
     """Count the nodes whose label depends on the number of threads."""
     fits = [
-        FairNCut(n_clusters, affinity="precomputed", fairness_weight=3.0, random_state=0, n_jobs=n_threads)
+        FairNCut(n_clusters, affinity="precomputed", goal=Penalty(3.0), random_state=0, n_jobs=n_threads)
         .fit(W, sensitive_features=groups)
         .labels_
         for n_threads in (1, 2, 4)
@@ -188,7 +188,7 @@ def run_census(size: int, n_clusters: int, weight: float, n_threads: int) -> str
     stage(f"graph ({W.nnz:,} stored links)")
     groups = data.sensitive_features
     del data
-    model = FairNCut(n_clusters, affinity="precomputed", fairness_weight=weight, random_state=0, n_jobs=n_threads)
+    model = FairNCut(n_clusters, affinity="precomputed", goal=Penalty(weight), random_state=0, n_jobs=n_threads)
     model.fit(W, sensitive_features=groups)
     stage("fit, the graph given")
     found = (

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairclust import FairKMeans, metrics
+from fairclust import FairKMeans, Penalty, metrics
 
 GOAL = 0.01
 ADULT_COLUMNS = [
@@ -61,21 +61,21 @@ def run_acs(seeds: int) -> None:
     X, table = read_acs()
     print(f"ACS: {len(X)} people, {X.shape[1]} features, {len(table.drop_duplicates())} cells, K = 12, goal {GOAL}")
     for seed in range(seeds):
-        plain = fit(X, table, seed, fairness_weight=0.0)
+        plain = fit(X, table, seed, goal=None)
         worst = plain.model.fairness_errors_.max(axis=0)
         print(f"seed {seed}: plain, objective {plain.model.objective_:.0f}, worst KL {_listed(table, worst)}")
-        alone = {name: fit(X, table[[name]], seed, max_fairness_error=GOAL) for name in table}
+        alone = {name: fit(X, table[[name]], seed, goal=GOAL) for name in table}
         for name, run in alone.items():
             _tell(name, run, plain, run.model.fairness_errors_.max(axis=0), table[[name]])
-        together = fit(X, table, seed, max_fairness_error=GOAL)
+        together = fit(X, table, seed, goal=GOAL)
         worst = together.model.fairness_errors_.max(axis=0)
-        assert together.model.fairness_goal_met_
+        assert together.model.goal_met_
         assert worst.max() <= GOAL
         _tell("all three", together, plain, worst, table)
         ratios = {name: together.seconds / run.seconds for name, run in alone.items()}
         mean = together.seconds / np.mean([run.seconds for run in alone.values()])
         print(f"  time of all three: {_listed(table, ratios.values())} alone; {mean:.2f} times their mean")
-        weight = {"fairness_weight": float(np.median(together.model.cluster_weights_))}
+        weight = {"goal": Penalty(float(np.median(together.model.cluster_weights_)))}
         at_weight = fit(X, table, seed, **weight).seconds
         singles = [at_weight / fit(X, table[[name]], seed, **weight).seconds for name in table]
         print(f"  the same at one fixed weight: {_listed(table, singles)} alone")
@@ -84,8 +84,8 @@ def run_acs(seeds: int) -> None:
 def _tell(name: str, run: Run, plain: Run, worst: np.ndarray, table: pd.DataFrame) -> None:
     cost = run.model.objective_ / plain.model.objective_ - 1
     print(
-        f"  {name:9s} {run.seconds:6.2f} s, {run.model.n_sweeps_} sweeps, objective {run.model.objective_:.0f} "
-        f"({cost:+.1%}), worst KL {_listed(table, worst)}"
+        f"  {name:9s} {run.seconds:6.2f} s, {run.model.n_evaluations_:.0f} evaluations, "
+        f"objective {run.model.objective_:.0f} ({cost:+.1%}), worst KL {_listed(table, worst)}"
     )
 
 
@@ -112,10 +112,10 @@ def run_adult(seeds: int) -> None:
     for columns in (["sex"], ["sex", "race"]):
         for goal in (0.01, 0.001):
             for seed in range(seeds):
-                model = FairKMeans(10, random_state=seed, max_fairness_error=goal)
+                model = FairKMeans(10, random_state=seed, goal=goal)
                 model.fit(X, sensitive_features=seen[columns])
                 new = unseen[columns]
-                target = {a.name: a.target for a in model._attributes}
+                target = {a.name: a.target for a in model.attributes_}
                 wanted = target if len(columns) > 1 else target[columns[0]]
                 told = []
                 for name, labels in (

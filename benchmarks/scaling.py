@@ -23,18 +23,16 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairclust import FairKMeans, datasets
+from fairclust import FairKMeans, Penalty, datasets
 from fairclust._people.encode import encode_people
-from fairclust._sweep.question import State
 from fairclust.datasets._census_like import CENSUS_ROWS
-from fairclust.scaling import ParquetBlocks, StreamedSweep, as_blocks, open_blocks
+from fairclust.scaling import InBlocks, ParquetBlocks, StreamedKMeans, as_blocks, open_blocks
 
 RESULTS = Path(__file__).parent / "results" / "scaling.md"
 _GROUP = 1 << 20  # rows per row group, pyarrow's default
@@ -97,25 +95,30 @@ def read_table(path: Path) -> None:
 
 def watched(name: str, kept: list[tuple[str, dict[str, float]]]) -> None:
     """Time every pass of a streamed fit."""
-    plain = getattr(StreamedSweep, name)
+    plain = getattr(InBlocks, name)
 
     def timing(self: Any, *args: Any, **kwargs: Any) -> Any:
         answer: list[Any] = []
         kept.append((name, timed(lambda: answer.append(plain(self, *args, **kwargs)))))
         return answer[0]
 
-    setattr(StreamedSweep, name, timing)
+    setattr(InBlocks, name, timing)
+
+
+def asked(weight: Any) -> Any:
+    """A penalty of this weight; "auto": the default goal."""
+    return 0.01 if weight == "auto" else Penalty(weight)
 
 
 def fit_in_this_process(path: Path, n_threads: int, weight: Any) -> dict[str, Any]:
     """Fit, and time the passes; peak memory is that of this process."""
     passes: list[tuple[str, dict[str, float]]] = []
-    for name in ("__call__", "assign"):
+    for name in ("evaluate", "assign"):
         watched(name, passes)
-    model = FairKMeans(20, fairness_weight=weight, random_state=0, n_jobs=n_threads)
+    model = FairKMeans(20, goal=asked(weight), random_state=0, n_jobs=n_threads)
     source = ParquetBlocks(path, labels_to=path.with_suffix(".labels.npy"))
     seconds = timed(lambda: model.fit(source, sensitive_features="sex"))
-    kinds = {"soft": "__call__", "hard": "assign"}
+    kinds = {"soft": "evaluate", "hard": "assign"}
     return {
         "fit": seconds,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -127,7 +130,7 @@ def fit_in_this_process(path: Path, n_threads: int, weight: Any) -> dict[str, An
         },
         "objective": model.objective_,
         "worst KL": model.max_fairness_error_,
-        "goal met": model.fairness_goal_met_,
+        "goal met": model.goal_met_,
         "stop": str(model.stop_reason_),
     }
 
@@ -142,18 +145,16 @@ def run_passes(path: Path, n_threads: int, repeats: int) -> list[str]:
     """One pass of either kind against reading alone, in turn, with the file in the page cache and without."""
     data = open_blocks(ParquetBlocks(path), "sex", None, n_threads)
     data = data.with_cells(encode_people(data.profiles, weights=data.profile_masses).cells)
-    sweep = StreamedSweep(data, 20)
-    sweep.costs = replace(sweep.costs, centers=data.collect([], 20, np.arange(20) * (data.n_samples // 20)).X)
-    price = np.zeros((20, data.n_cells))
-    gap = sweep.assign(price).gap
-    cool = State(1.0 / (0.05 * gap), price)
+    rows, prices = InBlocks(data, 20), np.zeros((20, data.n_cells))
+    StreamedKMeans().fill(rows, data.rows_at(np.arange(20) * (data.n_samples // 20)).X)
+    temperature = 0.05 * rows.plain().margins.mean
     works: dict[str, Callable[[], object]] = {
         "reading the bytes": lambda: read_bytes(path),
         "decoding with pyarrow, 1 thread": lambda: decode(path, 1),
         f"decoding with pyarrow, {n_threads} threads": lambda: decode(path, n_threads),
         "pyarrow.parquet.read_table": lambda: read_table(path),
-        "a soft pass": lambda: sweep(cool, curvature=True),
-        "a hard pass": lambda: sweep.assign(price),
+        "a soft pass": lambda: rows.evaluate(prices, temperature),
+        "a hard pass": lambda: rows.assign(prices),
     }
     lines = [f"{n_threads} threads; median of {repeats}, in turn.", ""]
     for place, is_cold in (("in the page cache", False), ("not in the page cache", True)):
@@ -186,7 +187,7 @@ def run_parquet(n_rows: int, place: Path, n_threads: int, weights: Sequence[Any]
         f"{n_rows:,} rows × 25 float32, {path.stat().st_size / 1e9:.2f} GB of Parquet, row groups of {_GROUP:,}, "
         f"K = 20, {n_threads} threads, file in the page cache. 3 more passes describe, sample and label the rows.",
         "",
-        "| fairness_weight | whole fit, wall s | processor s | passes | a soft pass, s | a hard pass, s | "
+        "| λ | whole fit, wall s | processor s | passes | a soft pass, s | a hard pass, s | "
         "peak memory, MB | worst KL | objective |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -249,7 +250,7 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
         Xd, gd = load("x"), load("g")
         wait([Xd, gd])
         for weight in weights:
-            setting = options | {"fairness_weight": weight}
+            setting = options | {"goal": asked(weight)}
             times: dict[str, list[float]] = {"memory": [], "dask": []}
             spent: dict[str, list[float]] = {"memory": [], "dask": []}
             fits = {}
@@ -268,11 +269,11 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
             )
             rows.append(
                 f"| {weight} | {min(times['memory']):.2f} | {min(times['dask']):.2f} | {ratio:.2f} | {cpu_ratio:.2f} | "
-                f"{fits['memory'].n_sweeps_} / {fits['dask'].n_sweeps_} | "
+                f"{fits['memory'].n_evaluations_:.0f} / {fits['dask'].n_evaluations_:.0f} | "
                 f"{fits['dask'].objective_ / fits['memory'].objective_ - 1:+.1e} |"
             )
         ours.DaskRunner.run = weighing  # type: ignore[method-assign]
-        FairKMeans(**(options | {"fairness_weight": 500_000.0, "max_iter": 2})).fit(Xd, sensitive_features=gd)
+        FairKMeans(**(options | {"goal": Penalty(500_000.0), "max_iter": 2})).fit(Xd, sensitive_features=gd)
         ours.DaskRunner.run = plain  # type: ignore[method-assign]
     return [
         f"{n_rows:,} census-like rows × 25 float32, K = 20, {n_parts} partitions kept on the workers, half each; "
@@ -280,7 +281,7 @@ def run_dask(n_rows: int, repeats: int, weights: Sequence[Any]) -> list[str]:
         "",
         "Processor time is that of the client, the scheduler and the workers; idle ones are counted in memory too.",
         "",
-        "| fairness_weight | in memory, best s | Dask, best s | ratio (median) | of processor time | sweeps | "
+        "| λ | in memory, best s | Dask, best s | ratio (median) | of processor time | evaluations | "
         "objective, Dask / memory |",
         "|---|---|---|---|---|---|---|",
         *rows,
@@ -317,14 +318,13 @@ def run_latency(counts: Sequence[int], repeats: int) -> list[str]:
             )
             data = opened.pop()
             data = data.with_cells(encode_people(data.profiles, weights=data.profile_masses).cells)
-            sweep, price = StreamedSweep(data, 4), np.zeros((4, data.n_cells))
-            sweep.costs = replace(sweep.costs, centers=rng.normal(size=(4, 4)).astype(np.float32))
-            cool = State(1.0, price)
+            rows, prices = InBlocks(data, 4), np.zeros((4, data.n_cells))
+            StreamedKMeans().fill(rows, rng.normal(size=(4, 4)).astype(np.float32))
             for _ in range(3):
-                sweep(cool), sweep.assign(price)
+                rows.evaluate(prices, 1.0), rows.assign(prices)
             began = processor_time()
-            soft = [timed(lambda sweep=sweep, cool=cool: sweep(cool))["wall"] for _ in range(repeats)]
-            hard = [timed(lambda sweep=sweep, price=price: sweep.assign(price))["wall"] for _ in range(repeats)]
+            soft = [timed(lambda rows=rows, prices=prices: rows.evaluate(prices, 1.0))["wall"] for _ in range(repeats)]
+            hard = [timed(lambda rows=rows, prices=prices: rows.assign(prices))["wall"] for _ in range(repeats)]
             spent = (processor_time() - began) / (2 * repeats)
             middle = [statistics.median(times) for times in (soft, hard)]
             lines.append(
@@ -365,7 +365,7 @@ def main() -> None:
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--file", type=Path)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--weight", default="auto", help="fairness_weight of a child's fit: a number or auto")
+    parser.add_argument("--weight", default="auto", help="λ of a child's fit, or auto: the default goal")
     parser.add_argument("--repeats", type=int, default=3)
     wanted = parser.parse_args()
     weight = wanted.weight if wanted.weight == "auto" else float(wanted.weight)

@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
-from fairclust import FairKMeans
+from fairclust import FairKMeans, Features
 
 NAMES = [
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
@@ -84,10 +84,10 @@ def credit_like(n_rows: int = 1000, seed: int = 0) -> pd.DataFrame:
 def with_goal(name: str, frame: pd.DataFrame, n_clusters: int = 10) -> None:
     """A goal of 0.01 by sex: sizes, and whether a rare word became a cluster."""
     begin = time.process_time()
-    model = FairKMeans(n_clusters, missing_values="own", random_state=0, n_jobs=1)
+    model = FairKMeans(n_clusters, features=Features(missing="own"), random_state=0, n_jobs=1)
     model.fit(frame, sensitive_features="sex")
     spent, sizes = time.process_time() - begin, np.sort(model.cluster_sizes_).astype(int).tolist()
-    print(f"{name} {frame.shape}, K={n_clusters}, goal 0.01 by sex: met {model.fairness_goal_met_}, {spent:.2f} s")
+    print(f"{name} {frame.shape}, K={n_clusters}, goal 0.01 by sex: met {model.goal_met_}, {spent:.2f} s")
     print(f"  worst cluster {model.max_fairness_error_:.4f}, cost {model.objective_:.1f}, sizes {sizes}")
     profiles = model.cluster_profiles_
     for column in frame.drop(columns="sex").select_dtypes(exclude="number").columns:
@@ -133,7 +133,7 @@ def mixed(n_clusters: int = 10) -> None:
     common = {"n_clusters": n_clusters, "init": init, "n_init": 1}
 
     def codes() -> Any:
-        return FairKMeans(**common, fairness_weight=0, missing_values="own", n_jobs=1).fit(features)
+        return FairKMeans(**common, goal=None, features=Features(missing="own"), n_jobs=1).fit(features)
 
     def theirs() -> Any:
         return KMeans(**common).fit(X)
@@ -163,7 +163,7 @@ def documents(density: float, n_rows: int = 18_000, n_words: int = 100_000, n_cl
     X = sparse.csr_matrix(sparse.diags_array(1 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())) @ X)
     init, _ = kmeans_plusplus(X, n_clusters, random_state=0)
     common = {"n_clusters": n_clusters, "init": init, "n_init": 1, "max_iter": 20}
-    mine, model = seconds(lambda: FairKMeans(**common, fairness_weight=0, n_jobs=1).fit(X))
+    mine, model = seconds(lambda: FairKMeans(**common, goal=None, n_jobs=1).fit(X))
     other, peer = seconds(lambda: KMeans(**common).fit(X))
     each = (mine / model.n_iter_) / (other / peer.n_iter_)
     print(f"documents {X.shape}, {X.nnz / X.shape[0] / X.shape[1]:.2%} full, K={n_clusters}, plain")

@@ -29,6 +29,7 @@ extensions = [
     "borrowed",  # pages that live beside docs/: changelog, contributing, results of benchmarks
     "mathml",  # formulas that need no script
     "helped",  # the command line, from its own --help
+    "goal_table",  # goals, from their own declarations
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_ext", "auto_*/**/*.ipynb", "auto_*/**/*.py", "auto_*/**/*.md5"]

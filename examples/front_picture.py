@@ -15,10 +15,10 @@ from fairclust import FairKMeans
 HERE = Path(__file__).parent
 customers = pd.read_csv(HERE / "customers.csv").dropna()
 X = StandardScaler().fit_transform(customers[["age", "income", "visits", "basket", "tenure"]])
-plain = FairKMeans(6, fairness_weight=0, n_init=10, random_state=0).fit(
+plain = FairKMeans(6, goal=None, n_init=10, random_state=0).fit(
     X, sensitive_features=customers["sex"]
 )
-fair = FairKMeans(6, max_fairness_error=0.01, n_init=10, random_state=0).fit(
+fair = FairKMeans(6, goal=0.01, n_init=10, random_state=0).fit(
     X, sensitive_features=customers["sex"]
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,30 +11,42 @@ import pytest
 from scipy import sparse
 
 import oracles
-from fairclust import FairKMeans, FairKMedian, FairNCut
-from fairclust.graphs import check_affinity, to_graph
+from fairclust import (
+    Bounds,
+    ExactProportions,
+    FairKMeans,
+    FairKMedian,
+    FairNCut,
+    MaxCostIncrease,
+    MaxFairnessError,
+    MinBalance,
+    Penalty,
+    solvers,
+)
 from internals import (
     GAP,
+    KL,
     TILE,
+    Balance,
     CodedKMeansObjective,
     CodedRows,
+    Interval,
     KMeansObjective,
     KMedianObjective,
-    NCutObjective,
+    OverlapBalance,
+    OverlapKL,
     ReferenceOracle,
     SparseKMeansObjective,
     code_type,
     fallback,
     installed,
     is_compiled,
-    kl_penalty,
     make_oracle,
-    make_penalty,
-    make_solver,
-    make_term,
+    make_subproblem,
     sparse_rows,
     streamed_oracle,
 )
+from total_variation import MaxVariation, Variation
 
 # --- kernels: what passes over the points -----------------------------------------------------------------------------
 
@@ -52,7 +64,7 @@ ORACLES = [
 
 @dataclass(frozen=True)
 class Question:
-    """Costs, groups and weights of some points, and a state to ask about."""
+    """Costs, groups and weights of some points, and prices and a temperature to evaluate at."""
 
     costs: np.ndarray
     codes: np.ndarray
@@ -60,6 +72,14 @@ class Question:
     weights: np.ndarray | None
     scale: float
     scaled_price: np.ndarray
+
+    @property
+    def temperature(self):
+        return 1.0 / self.scale
+
+    @property
+    def prices(self):
+        return self.scaled_price / self.scale
 
 
 def question(n_samples=300, n_clusters=5, n_groups=3, seed=0, weighted=False, scale=1.7):
@@ -94,7 +114,100 @@ QUESTIONS = [
     pytest.param(question(n_samples=150, n_clusters=520, scale=60.0, weighted=True), id="very many, weights"),
 ]
 
-# --- what a weight and a goal ask of masses ---------------------------------------------------------------------------
+# --- terms: what goals, penalties and sizes ask of the masses of each cluster -----------------------------------------
+
+
+@dataclass(frozen=True)
+class TermCase:
+    """A term, and masses of clusters in which it holds, or costs nothing."""
+
+    term: Any
+    fair: np.ndarray
+
+    @property
+    def n_columns(self):
+        return self.fair.shape[1]
+
+    def masses(self, rng, n_clusters=4):
+        """Random masses."""
+        found = rng.gamma(1.0, 8.0, (n_clusters, self.n_columns))
+        if self.term.overlapping:  # the last column counts everyone
+            found[:, -1] = found[:, :-1].max(axis=1) * rng.uniform(1.0, 2.0, n_clusters)
+        return found
+
+    def whole(self, rng, n_clusters=4, largest=12):
+        """Random counts of people."""
+        found = rng.integers(0, largest, (n_clusters, self.n_columns))
+        if self.term.overlapping:
+            found[:, -1] = found[:, :-1].max(axis=1) + rng.integers(0, largest, n_clusters)
+        return found
+
+
+U = np.array([0.5, 0.3, 0.15, 0.05])
+OVERLAP = np.array([0.5, 0.6, 0.2])
+
+
+def fair_in(*shares):
+    return np.outer([10.0, 0.3, 1e6, 50.0], shares)
+
+
+def with_everyone(shares):
+    return np.append(shares, 1.0)
+
+
+TERMS = [
+    pytest.param(TermCase(KL(U, limit=0.01), fair_in(*U)), id="error"),
+    pytest.param(TermCase(KL(U, limit=0.3), fair_in(*U)), id="large error"),
+    pytest.param(TermCase(KL(np.array([0.0, 0.5, 0.5]), limit=0.01), fair_in(0.0, 0.5, 0.5)), id="target 0"),
+    pytest.param(TermCase(KL(U, weight=30.0, rate=0.7, credit=0.02), fair_in(*U)), id="penalty"),
+    pytest.param(TermCase(Interval(0.8 * U, U / 0.8, center=U), fair_in(*U)), id="bounds"),
+    pytest.param(TermCase(Interval(np.zeros(4), np.ones(4), center=U), fair_in(*U)), id="bounds of nothing"),
+    pytest.param(TermCase(Interval(0.9 * U, U / 0.9, slack=0.99, center=U), fair_in(*U)), id="rounded bounds"),
+    pytest.param(TermCase(Interval(U, U, slack=0.99, center=U), fair_in(*U)), id="exact"),
+    pytest.param(
+        TermCase(Interval(np.array([5.0]), np.array([25.0]), is_cone=False), np.array([[5.0], [9.0], [25.0], [14.0]])),
+        id="sizes",
+    ),
+    pytest.param(
+        TermCase(
+            Interval(np.array([[5.0], [9.0], [0.0], [3.0]]), np.array([[5.0], [40.0], [1.0], [4.0]]), is_cone=False),
+            np.array([[5.0], [9.0], [0.0], [4.0]]),
+        ),
+        id="sizes, one by one",
+    ),
+    pytest.param(
+        TermCase(
+            Interval(np.array([2.0, 0.0, 1.0]), np.array([4.0, 3.0, 1.0]), is_cone=False),
+            np.array([[2.0, 0.0, 1.0], [4.0, 3.0, 1.0], [3.0, 1.0, 1.0], [2.0, 2.0, 1.0]]),
+        ),
+        id="counts",
+    ),
+    pytest.param(TermCase(Balance(0.05, U), fair_in(*U)), id="balance"),
+    pytest.param(TermCase(Balance(1.0, np.array([0.5, 0.5])), fair_in(0.5, 0.5)), id="balance 1"),
+    pytest.param(TermCase(Balance(0.3, np.array([1.0])), fair_in(1.0)), id="balance of one group"),
+    pytest.param(TermCase(Balance(0.4, np.full(12, 1 / 12)), fair_in(*np.full(12, 1 / 12))), id="balance, many groups"),
+    pytest.param(TermCase(OverlapKL(OVERLAP, limit=0.02), fair_in(*OVERLAP, 1.0)), id="overlap"),
+    pytest.param(
+        TermCase(OverlapKL(np.array([0.99, 0.9, 0.0]), limit=0.05), fair_in(0.99, 0.9, 0.0, 1.0)), id="shares at 1"
+    ),
+    pytest.param(TermCase(OverlapKL(OVERLAP, weight=9.0, rate=0.4), fair_in(*OVERLAP, 1.0)), id="overlap penalty"),
+    pytest.param(TermCase(OverlapBalance(0.3, OVERLAP), fair_in(*OVERLAP, 1.0)), id="overlap balance"),
+    pytest.param(
+        TermCase(
+            Interval(
+                with_everyone(0.8 * OVERLAP), with_everyone(OVERLAP / 0.8), center=with_everyone(OVERLAP),
+                overlapping=True,
+            ),
+            fair_in(*OVERLAP, 1.0),
+        ),
+        id="overlap bounds",
+    ),
+    pytest.param(TermCase(Variation(U, 0.05), fair_in(*U)), id="total variation"),
+]  # fmt: skip
+HARD_TERMS = [case for case in TERMS if not case.values[0].term.is_soft]
+SOFT_TERMS = [case for case in TERMS if case.values[0].term.is_soft]
+
+# --- penalties, against the reference --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -116,7 +229,7 @@ class PenaltyCase:
 def kl_case(*target):
     target = np.array(target)
     return PenaltyCase(
-        kl_penalty(target),
+        KL(target, weight=1.0),
         np.outer([10.0, 0.3, 1e6], target),
         lambda rng: rng.uniform(0.05, 30.0, (4, len(target))),
         lambda masses: oracles.kl(target, masses),
@@ -131,7 +244,7 @@ def overlap_case(*target):
         return np.concatenate((size * rng.uniform(0.05, 0.95, (3, len(target))), size), axis=1)
 
     return PenaltyCase(
-        kl_penalty(target, overlap=True),
+        OverlapKL(target, weight=1.0),
         np.outer([10.0, 0.3, 1e6], [*target, 1.0]),
         unfair,
         lambda masses: oracles.overlap_error(target, masses),
@@ -154,7 +267,9 @@ def several_attributes():
     fair = np.array([20.0, 15.0, 10.0, 30.0, 25.0, 5.0])
     mass = fair @ membership
     targets = [mass[:2] / mass[:2].sum(), mass[2:5] / mass[2:5].sum(), mass[5:7] / mass[7]]
-    penalty = make_penalty([(targets[0], False), (targets[1], False), (targets[2], True)], membership)
+    terms = KL(targets[0], weight=1.0), KL(targets[1], weight=1.0), OverlapKL(targets[2], weight=1.0)
+    parts = membership[:, :2], membership[:, 2:5], membership[:, 5:]
+    penalty = make_subproblem(*terms, memberships=parts)
 
     def oracle(masses):
         by_column = masses @ membership
@@ -175,23 +290,8 @@ PENALTIES = [
     pytest.param(several_attributes(), id="several attributes"),
 ]
 
-U = np.array([0.5, 0.3, 0.15, 0.05])
-TERMS = [
-    pytest.param(make_term("error", U, 0.01), id="error"),
-    pytest.param(make_term("error", U, 0.3), id="large error"),
-    pytest.param(make_term("error", [0.0, 0.5, 0.3, 0.2], 0.01), id="a group with target 0"),
-    pytest.param(make_term("overlap", [0.5, 0.6, 0.2, 0.9], 0.02), id="overlap"),
-    pytest.param(make_term("bounds", U, 0.8 * U, U / 0.8), id="bounds"),
-    pytest.param(make_term("balance", U, 0.05), id="balance"),
-    pytest.param(make_term("overlap balance", U, 0.3), id="balance of groups that overlap"),
-    pytest.param(make_term("forgiving", U, 0.8 * U, U / 0.8, 1.0), id="forgiving"),
-    pytest.param(make_term("exact", U), id="exact"),
-]
-SMOOTH_TERMS = TERMS[:8]
-
 # --- solvers ----------------------------------------------------------------------------------------------------------
 
-SOLVERS = [pytest.param(make_solver("dual"), id="dual"), pytest.param(make_solver("bound", max_steps=500), id="bound")]
 SOLVER_NAMES = ["dual", "bound"]
 
 # --- objectives -------------------------------------------------------------------------------------------------------
@@ -213,17 +313,6 @@ def kmedian_case(metric, center):
         lambda X, centers: oracles.point_costs(X, centers, code),
         lambda X, labels: oracles.kmedian_objective(X, labels, code, center),
     )
-
-
-def ncut_costs(X, labels):
-    W = oracles.gaussian_affinities(X)
-    n_clusters = labels.max() + 1
-    costs = oracles.ncut_costs(W, np.eye(n_clusters)[labels])
-    return costs + n_clusters / len(X)  # the K of K − Σ …, spread over the points
-
-
-def ncut_of_points(X):
-    return NCutObjective(to_graph(check_affinity(oracles.gaussian_affinities(X))))
 
 
 def kmeans_case(make):
@@ -248,7 +337,6 @@ OBJECTIVES = [
     pytest.param(kmedian_case("euclidean", "geometric"), id="geometric medians"),
     pytest.param(kmedian_case("manhattan", "medoid"), id="manhattan medoids"),
     pytest.param(kmedian_case("manhattan", "geometric"), id="manhattan medians"),
-    pytest.param(ObjectiveCase(ncut_of_points, ncut_costs, oracles.ncut_objective), id="ncut"),
 ]
 
 # --- rows of numbers and categories -----------------------------------------------------------------------------------
@@ -291,47 +379,28 @@ PROTOTYPE_ESTIMATORS = [pytest.param(FairKMeans, id="FairKMeans"), pytest.param(
 """Those with cluster_centers_, which label new rows and start from an array."""
 
 
-# --- what is asked of an estimator ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A goal or a weight, and options beside it. How an estimator is asked is spelled in ``fair`` alone."""
-
-    kind: str
-    limit: Any
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-_ARGUMENTS = {
-    "weight": "fairness_weight",
-    "error": "max_fairness_error",  # 0: exact proportions
-    "balance": "min_balance",
-    "bounds": "bounds",
-    "cost": "max_cost_increase",
-}
-
-
-def fair(estimator, n_clusters, asked, **options):
-    """An estimator that is asked for this."""
-    return estimator(n_clusters, **{_ARGUMENTS[asked.kind]: asked.limit}, **asked.options, **options)
-
+# --- goals ------------------------------------------------------------------------------------------------------------
 
 GOALS = [
-    pytest.param(Asked("error", 0.01), id="error"),
-    pytest.param(Asked("error", 0), id="exact"),
-    pytest.param(Asked("balance", 0.4), id="balance"),
-    pytest.param(Asked("bounds", 0.2), id="bounds"),
-    pytest.param(Asked("bounds", 0.01, {"round_bounds": True}), id="rounded bounds"),
-    pytest.param(Asked("cost", 0.5), id="cost"),
+    pytest.param(MaxFairnessError(0.01), id="error"),
+    pytest.param(ExactProportions(), id="exact"),
+    pytest.param(MinBalance(0.4), id="balance"),
+    pytest.param(Bounds(0.2), id="bounds"),
+    pytest.param(Bounds(0.01, rounded=True), id="rounded bounds"),
+    pytest.param(MaxCostIncrease(0.5), id="cost"),
+    pytest.param(MaxVariation(0.05), id="a user's own"),
 ]
-WEIGHTS = [
-    pytest.param(Asked("weight", 0.0), id="plain"),
-    pytest.param(Asked("weight", 60.0), id="weight"),
-    pytest.param(Asked("weight", 60.0, {"solver": "bound"}), id="bound"),
-    pytest.param(Asked("weight", 60.0, {"assignments": "soft"}), id="soft"),
-    pytest.param(Asked("weight", 60.0, {"min_cluster_size": 100}), id="sizes"),
+"""Every constraint."""
+
+ASKED = [
+    pytest.param({"goal": None}, id="plain"),
+    pytest.param({"goal": Penalty(60.0)}, id="penalty"),
+    pytest.param({"goal": Penalty(60.0), "solver": "bound"}, id="bound"),
+    pytest.param({"goal": Penalty(60.0), "solver": solvers.BoundOptimization(soft=True)}, id="soft"),
+    pytest.param({"goal": Penalty(60.0), "min_cluster_size": 100}, id="penalty with sizes"),
+    pytest.param({"goal": 0.02, "max_cluster_size": 0.5}, id="goal with sizes"),
 ]
+"""Options of an estimator beside the goals."""
 
 # --- people -----------------------------------------------------------------------------------------------------------
 

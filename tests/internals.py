@@ -1,15 +1,15 @@
 """The one way in: whatever tests need from behind the public names is asked for here, in the words of the field.
 
 An *oracle* holds a cost for every point and cluster and the cell of each point; ``evaluate`` and ``assign`` ask it. A
-*term* is what a goal or a weight asks of the masses of each cluster, a *subproblem* terms side by side. When the parts
-behind these functions change, this file does, and no test: ``tests/test_cases.py`` holds the tests to that.
+*term* is what a goal, a penalty or bounds on sizes ask of the masses of each cluster, a *subproblem* terms side by
+side. When the parts behind these functions change, this file does, and no test: ``tests/test_cases.py`` holds the tests
+to that.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,50 +17,103 @@ import oracles
 from fairclust._core import fallback, is_compiled
 from fairclust._core import kernels as installed
 from fairclust._core.tiles import TILE
-from fairclust._fairness.kl import KLFairness
-from fairclust._fairness.overlap import OverlapFairness
-from fairclust._fairness.term import one_attribute, representation
-from fairclust._fit.loop import fit_once
-from fairclust._fit.polish import PenaltyMoves, polish
-from fairclust._fit.problem import PointsProblem
-from fairclust._fit.records import Start
-from fairclust._fit.settings import Settings
-from fairclust._fit.sizes import bounded_counts
-from fairclust._goals.balance import BalanceCone, OverlapBalanceCone
-from fairclust._goals.bounds import BoundsCone
-from fairclust._goals.conditions import Clause, Conditions
-from fairclust._goals.counts import counts_between, is_rounded, proportional_counts, rounded_counts, smallest_error
-from fairclust._goals.error import ErrorCone
-from fairclust._goals.exact import ExactCone
-from fairclust._goals.forgiving import ForgivingCone
-from fairclust._goals.overlap import OverlapCone
-from fairclust._goals.repair import repair
-from fairclust._goals.sizes import SizeInterval
-from fairclust._graph.levels import CutEnergy, GraphLevel, coarsen, cycle, heaviest_node
+from fairclust._data.in_memory import InMemory
+from fairclust._data.layout import build_layout, every_nth_of_each
+from fairclust._data.seeding import starting_centers
+from fairclust._dual import solver as _solver
+from fairclust._dual.algorithm1 import algorithm1
+from fairclust._dual.oracle import Assignment, Evaluation
+from fairclust._dual.overlaps import OverlapBalance, OverlapKL
+from fairclust._dual.shares import Balance, Interval
+from fairclust._dual.solver import Precision, lower_bound
+from fairclust._dual.subproblem import Subproblem
+from fairclust._dual.terms import KL
+from fairclust._fit.fit import fit
+from fairclust._fit.loop import Step, StopReason, why_stop
+from fairclust._fit.points import Points, subsample
+from fairclust._fit.request import Request
+from fairclust._fit.schedule import Schedule
+from fairclust._graph.levels import CutEnergy, GraphLevel, coarsen, cycle, heaviest_node, imbalance
 from fairclust._graph.spectral import embedding
 from fairclust._objectives import (
     CodedKMeansObjective,
     KMeansObjective,
     KMedianObjective,
-    NCutObjective,
     SparseKMeansObjective,
     kmedian,
 )
 from fairclust._objectives.centers import SQUARED_EUCLIDEAN
 from fairclust._objectives.gower import GowerObjective
-from fairclust._objectives.ncut import sufficient_shift
+from fairclust._objectives.ncut import NCutObjective, sufficient_shift
 from fairclust._people.attributes import Cells
-from fairclust._solvers import Bound, Dual
-from fairclust._solvers.cone import ConeSolver, lower_bound
-from fairclust._sweep.layout import build_layout, every_nth_of_each
-from fairclust._sweep.memory import InMemorySweep
-from fairclust._sweep.question import Answer, HardAnswer, State
-from fairclust._sweep.sampling import sampled_weights, sampling_steps
-from fairclust._sweep.seeding import starting_centers
+from fairclust._rounding.feasible import obstacle
+from fairclust._rounding.local_search import improve
+from fairclust._rounding.moves import FreeMoves, MoveCosts
+from fairclust._rounding.table import largest_remainders, whole_table
+from fairclust._rounding.transport import with_counts
+from fairclust._rounding.weighted import with_moves
+from fairclust._rounding.whole import whole_labels
 from fairclust._table.coded import GAP, CodedRows, code_type
 from fairclust._table.sparse import sparse_rows
-from fairclust.scaling import ArrayBlocks, StreamedSweep, open_blocks
+from fairclust.goals import attributes_of
+from fairclust.scaling import ArrayBlocks, InBlocks, open_blocks
 from fairclust.scaling.work import Costs
+
+__all__ = [
+    "GAP",
+    "KL",
+    "TILE",
+    "Assignment",
+    "Balance",
+    "CodedKMeansObjective",
+    "CodedRows",
+    "CutEnergy",
+    "FreeMoves",
+    "GowerObjective",
+    "GraphLevel",
+    "InMemory",
+    "Interval",
+    "KMeansObjective",
+    "KMedianObjective",
+    "MoveCosts",
+    "NCutObjective",
+    "OverlapBalance",
+    "OverlapKL",
+    "Points",
+    "Precision",
+    "Request",
+    "Schedule",
+    "SparseKMeansObjective",
+    "Step",
+    "StopReason",
+    "Subproblem",
+    "algorithm1",
+    "attributes_of",
+    "coarsen",
+    "code_type",
+    "cycle",
+    "embedding",
+    "every_nth_of_each",
+    "fallback",
+    "fit",
+    "heaviest_node",
+    "imbalance",
+    "improve",
+    "installed",
+    "is_compiled",
+    "largest_remainders",
+    "lower_bound",
+    "obstacle",
+    "sparse_rows",
+    "starting_centers",
+    "subsample",
+    "sufficient_shift",
+    "whole_labels",
+    "whole_table",
+    "why_stop",
+    "with_counts",
+    "with_moves",
+]  # fmt: skip
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
@@ -105,31 +158,16 @@ def plan_of(kernels, layout):
 
 def unfilled_oracle(cells, n_cells, n_clusters, weights=None, n_threads=1):
     """An oracle in memory whose point costs an objective fills in; weights are in visiting order."""
-    return InMemorySweep(make_layout(cells, n_cells), n_clusters, weights, n_threads)
+    return InMemory(make_layout(cells, n_cells), n_clusters, weights, n_threads)
 
 
 def make_oracle(costs, cells, n_cells, weights=None, n_threads=1):
     """An oracle in memory that holds these costs (N×K), as an objective would fill them in."""
     layout = make_layout(cells, n_cells)
     weights = None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=float))
-    oracle = InMemorySweep(layout, costs.shape[1], weights, n_threads)
-    oracle.hold(layout.to_visiting_order(costs))
+    oracle = InMemory(layout, costs.shape[1], weights, n_threads)
+    oracle.hold(layout.to_visiting_order(np.asarray(costs, dtype=float)))
     return oracle
-
-
-def evaluate(oracle, scale, scaled_prices, *, curvature=False):
-    """Masses (K×cells), cost, log-partition and curvature of softmax(−scale·costs − scaled_prices)."""
-    return oracle(State(scale, scaled_prices), curvature=curvature)
-
-
-def soft_rows(oracle, scale, scaled_prices):
-    """That softmax, a row per point."""
-    return oracle.soft_rows(State(scale, scaled_prices))
-
-
-def soft_parameters(objective, oracle, scale, scaled_prices, sizes):
-    """Parameters of an objective that suit that softmax."""
-    return objective.soft_parameters(oracle, State(scale, scaled_prices), sizes)
 
 
 def excess_costs(oracle):
@@ -143,43 +181,52 @@ class ReferenceOracle:
     def __init__(self, costs, codes, n_cells, weights=None):
         self.costs, self.codes, self.weights = costs, codes, weights
         self.n_samples, self.n_clusters, self.n_cells = len(costs), costs.shape[1], n_cells
-        self.person = 1.0 if weights is None else float(np.mean(weights))
-        self.n_sweeps = 0
+        self.cell_totals = np.bincount(codes, weights=weights, minlength=n_cells).astype(float)
+        self.n_evaluations = 0
 
-    def __call__(self, state, *, curvature=False):
-        self.n_sweeps += 1
-        count = oracles.soft_count(self.costs, self.codes, self.n_cells, state.scale, state.scaled_price, self.weights)
-        return Answer(count.masses, count.cost, count.log_partition, count.curvature if curvature else None)
+    def evaluate(self, prices, temperature):
+        self.n_evaluations += 1
+        if temperature == 0:
+            found = self.assign(prices)
+            value = found.cost + float((prices * found.masses).sum())
+            return Evaluation(value, found.cost, found.masses, np.zeros((self.n_cells, *2 * (self.n_clusters,))))
+        scale = 1.0 / temperature
+        count = oracles.soft_count(self.costs, self.codes, self.n_cells, scale, prices * scale, self.weights)
+        return Evaluation(-count.log_partition / scale, count.cost, count.masses, count.curvature * scale)
 
-    def assign(self, price):
-        self.n_sweeps += 1
-        count = oracles.hard_count(self.costs, self.codes, self.n_cells, price, self.weights)
-        self.labels = count.labels
-        return HardAnswer(count.masses, count.cost, count.gap)
-
-    def weigh(self, price):
-        return self.assign(price)
+    def assign(self, prices, split=0.0):
+        count = oracles.hard_count(self.costs, self.codes, self.n_cells, prices, self.weights)
+        return Assignment(count.labels, count.masses, count.cost)
 
 
-class _ShiftedOracle(StreamedSweep):
-    """A streamed oracle whose points all cost too much, each by a known amount: less that amount, it must agree."""
+class Counting:
+    """An oracle that counts its evaluations."""
 
-    def __init__(self, data, n_clusters, excess):
-        super().__init__(data, n_clusters)
-        self.excess = excess
+    def __init__(self, oracle):
+        self._oracle, self.n_evaluations = oracle, 0
 
-    def __call__(self, state, *, curvature=False):
-        answer = super().__call__(state, curvature=curvature)
-        log_partition = answer.log_partition + state.scale * self.excess
-        return answer._replace(cost=answer.cost - self.excess, log_partition=log_partition)
+    def __getattr__(self, name):
+        return getattr(self._oracle, name)
 
-    def assign(self, price):
-        answer = super().assign(price)
-        return answer._replace(cost=answer.cost - self.excess)
+    def evaluate(self, prices, temperature):
+        self.n_evaluations += 1
+        return self._oracle.evaluate(prices, temperature)
 
-    def weigh(self, price):
-        answer = super().weigh(price)
-        return answer._replace(cost=answer.cost - self.excess)
+
+class _ShiftedOracle(InBlocks):
+    """An oracle over blocks whose points all cost too much, each by a known amount: less that amount, it must agree."""
+
+    excess_cost = 0.0
+
+    def evaluate(self, prices, temperature):
+        found = super().evaluate(prices, temperature)
+        if temperature == 0:
+            return found._replace(value=found.value - self.excess_cost, cost=found.cost - self.excess_cost)
+        return found._replace(value=found.value - self.excess_cost, cost=found.cost - self.excess_cost)
+
+    def assign(self, prices, split=0.0):
+        found = super().assign(prices, split)
+        return found._replace(cost=found.cost - self.excess_cost)
 
 
 def streamed_oracle(costs, codes, n_cells, weights=None):
@@ -194,156 +241,70 @@ def streamed_oracle(costs, codes, n_cells, weights=None):
     codes = data.profiles.columns[0].astype(np.int32)
     counts = np.bincount(codes, minlength=n_cells)
     cells = Cells(codes, np.eye(n_cells), np.ones(n_cells, dtype=bool), counts)
-    oracle = _ShiftedOracle(data.with_cells(cells), costs.shape[1], float(weight @ ((rows**2).sum(axis=1) + 1.0)))
+    oracle = _ShiftedOracle(data.with_cells(cells), costs.shape[1])
+    oracle.excess_cost = float(weight @ ((rows**2).sum(axis=1) + 1.0))
     oracle.costs = Costs(SQUARED_EUCLIDEAN, np.eye(costs.shape[1]), n_cells)
     return oracle
 
 
-# --- a fairness weight ------------------------------------------------------------------------------------------------
+# --- terms and the subproblem -----------------------------------------------------------------------------------------
 
 
-def make_penalty(target, membership=None):
-    """What a weight multiplies: the KL error of one attribute, or of some (target, do groups overlap) over cells."""
-    return one_attribute(np.asarray(target)) if membership is None else representation(target, membership)
+def make_subproblem(*terms, memberships=None, sizes=None):
+    """Terms over cells that are groups, or that have these memberships; sizes: between which every cluster's is."""
+    memberships = [np.eye(_n_columns(term)) for term in terms] if memberships is None else list(memberships)
+    n_cells = len(memberships[0])
+    if sizes is not None:
+        lower, upper = (np.atleast_1d(np.asarray(bound, dtype=float))[:, None] for bound in sizes)
+        terms = (*terms, Interval(lower, upper, is_cone=False))
+        memberships.append(np.ones((n_cells, 1)))
+    return Subproblem(tuple(terms), tuple(memberships), n_cells)
 
 
-def kl_penalty(target, *, overlap=False):
-    """The same of one attribute alone, which reads the masses of its groups (and of all, where groups overlap)."""
-    return (OverlapFairness if overlap else KLFairness)(np.asarray(target))
+def _n_columns(term):
+    table = term.lower if isinstance(term, Interval) else term.target
+    own = np.asarray(table).shape[-1]
+    return own + 1 if term.overlapping and not isinstance(term, Interval) else own
 
 
-def make_solver(name="dual", **options):
-    return {"dual": Dual, "bound": Bound}[name](**options)
+def solve(oracle, subproblem, temperature=0.01, *, theta=None, highest=None, precision=None, budget=np.inf):
+    """Prices that maximise the dual at a temperature, cooled down to it."""
+    theta = np.zeros((oracle.n_clusters, subproblem.n_unknowns)) if theta is None else theta
+    highest = 1e3 * temperature if highest is None else highest
+    temperatures = Schedule().temperatures(max(highest, temperature), temperature)
+    return _solver.solve(oracle, subproblem, theta, temperatures, precision or Precision(), budget)
 
 
-class Solved(NamedTuple):
-    """Where a solver ended, and what it can start from again."""
-
-    scale: float
-    scaled_prices: np.ndarray
-    energy: float
-    start: Any
-
-    @property
-    def prices(self):
-        return self.scaled_prices / self.scale
+def certify(oracle, subproblem, solution, cost, certainty=1e-9, budget=2000):
+    """A lower bound at prices that are cooled as far as that helps."""
+    precision = Precision(precision=1e-7, max_steps=60)
+    return _solver.certify(oracle, subproblem, solution, cost, 0.25, certainty, precision, budget)
 
 
-def solve(solver, oracle, penalty, weights, start=None):
-    """Minimise cost + weights·penalty at fixed point costs."""
-    found = solver.solve(oracle, penalty, weights, **({} if start is None else {"start": start}))
-    return Solved(found.state.scale, found.state.scaled_price, found.energy, found.state)
-
-
-# --- a goal -----------------------------------------------------------------------------------------------------------
-
-_TERMS = {
-    "error": ErrorCone,
-    "overlap": OverlapCone,
-    "bounds": BoundsCone,
-    "balance": BalanceCone,
-    "overlap balance": OverlapBalanceCone,
-    "forgiving": ForgivingCone,
-    "exact": ExactCone,
-}
-
-
-def make_term(kind, target, *limits, **options):
-    """A set of shares that a goal allows: ``make_term("error", target, 0.01)``."""
-    return _TERMS[kind](np.asarray(target), *limits, **options)
-
-
-class Support(NamedTuple):
-    """The support function of a term at theta, smoothed by a temperature: maximiser, value and Jacobian.
-
-    What the term asks of masses beside shares (of how many people it forgives) has a value and derivatives of its own.
-    """
-
-    maximiser: np.ndarray
-    value: np.ndarray
-    jacobian: np.ndarray
-    offset: np.ndarray
-    offset_slope: np.ndarray
-    offset_jacobian: np.ndarray
-
-
-def support(term, theta, temperature):
-    found = term.mixes(theta, temperature)
-    return Support(found.proportions, found.worth, found.turn, found.offset, found.offset_slope, found.offset_turn)
-
-
-def people_off(term, shares, n_people):
-    """How many of so many people are beyond what a term allows, a cluster per row of shares."""
-    return term.beyond(shares * n_people, np.full((len(shares), 1), n_people))
-
-
-def make_subproblem(term, sizes=None):
-    """One term over cells that are groups; sizes: between which every cluster's is."""
-    n_groups = len(term.target)
-    return Conditions((Clause(term, n_groups),), np.eye(n_groups), None if sizes is None else SizeInterval(*sizes))
-
-
-def violation(subproblem, masses):
-    """How many people too many or too few are in each cluster."""
-    return subproblem.beyond(masses)
-
-
-def solve_goal(oracle, subproblem):
-    """Prices that meet a goal: a record for ``proved_cost`` and ``whole_people``."""
-    return ConeSolver().solve(oracle, subproblem)
-
-
-def proved_cost(oracle, subproblem, solution):
-    """What no assignment that meets the goal costs less than, by these prices."""
-    return lower_bound(oracle, subproblem, solution.theta)
-
-
-def optimum(oracle, subproblem):
-    """The same at prices that are cooled much further than a fit needs."""
-    solver = ConeSolver(tol=1e-9)
-    prices = solver.solve(oracle, subproblem)
-    while solver.can_cool(prices):
-        prices = solver.cool(oracle, subproblem, prices)
-    for _ in range(5):
-        prices = solver._climb(oracle, subproblem, prices.theta, prices.temperature / 5, prices.gap)
-    return proved_cost(oracle, subproblem, prices)
-
-
-class Whole(NamedTuple):
-    """Whole people: labels in visiting order, their masses and cost."""
-
-    labels: np.ndarray
-    masses: np.ndarray
-    cost: float
-
-
-def whole_people(oracle, subproblem, solution=None):
-    """Labels of these prices (of none: the cheapest), moved until the goal holds."""
-    if solution is None:
-        prices, split = np.zeros((oracle.n_clusters, oracle.n_cells)), 0.0
-    else:
-        prices, split = solution.state.price, solution.state.scale
-    hard = oracle.assign(prices, split=split)
-    fixed = repair(oracle, subproblem, oracle.last_labels(), hard, prices)
-    return Whole(fixed.labels, fixed.hard.masses, fixed.hard.cost)
+def solved_penalty(oracle, subproblem, temperature=0.01, rounds=30):
+    """Prices, and the subproblem whose parameters they belong to (Dinkelbach's rounds)."""
+    theta = np.zeros((oracle.n_clusters, subproblem.n_unknowns))
+    plain = oracle.evaluate(np.zeros((oracle.n_clusters, oracle.n_cells)), 0.0)
+    subproblem = subproblem.updated(plain.masses, theta)
+    for _ in range(rounds):
+        found = solve(oracle, subproblem, temperature, theta=theta if theta.any() else None)
+        theta, after = found.theta, subproblem.updated(found.masses, found.theta)
+        if after is subproblem:
+            break
+        subproblem = after
+    return found, subproblem
 
 
 # --- a problem: rows, groups and what is asked ------------------------------------------------------------------------
 
 
-def make_problem(X, cells, n_clusters, solver="dual", **settings):
-    """K-means of these rows with one attribute, whose target is the data's own shares."""
-    counts = np.bincount(cells)
-    oracle = unfilled_oracle(cells, len(counts), n_clusters)
-    penalty = make_penalty(counts / len(cells))
-    return PointsProblem(KMeansObjective(X), oracle, penalty, make_solver(solver), Settings(**settings))
+def make_points(X, cells, n_clusters, objective=KMeansObjective, weights=None):
+    """Rows with their objective."""
+    return Points(objective(X), unfilled_oracle(cells, int(np.max(cells)) + 1, n_clusters, weights))
 
 
-def improve(problem, weight, init):
-    """A fit of one iteration from these centres, and the same after a local search over single points."""
-    ask = problem.ask_at(problem.full_weights(weight))
-    rough = fit_once(problem, ask, Start(init), Settings(max_iter=1))
-    weights = np.full(len(init), weight)
-    better, is_done = polish(problem, ask, rough, PenaltyMoves(problem.fairness, weights, rough.masses))
-    assert is_done
-    return rough, better
+def make_request(points, attributes, goal=None, smallest=0.0, largest=np.inf):
+    """What a fit of these points must satisfy."""
+    n_clusters, totals = points.n_clusters, points.rows.cell_totals
+    smallest, largest = np.full(n_clusters, smallest), np.minimum(np.full(n_clusters, largest), totals.sum())
+    return Request(n_clusters, totals, attributes, goal, smallest, largest, points.rows.is_weighted)

@@ -9,7 +9,19 @@ import pandas as pd
 import pytest
 
 from cases import ESTIMATORS, PROTOTYPE_ESTIMATORS, people
-from fairclust import FairKMeans, FairKMedian
+from fairclust import (
+    Bounds,
+    ExactProportions,
+    FairKMeans,
+    FairKMedian,
+    Features,
+    Groups,
+    MaxCostIncrease,
+    MaxFairnessError,
+    MinBalance,
+    Penalty,
+    solvers,
+)
 from fairclust._checks import check_choice, check_count, check_magnitude, check_number, resolve_threads
 from fairclust.errors import FairclustError, FairclustWarning, InvalidInputError
 
@@ -66,10 +78,10 @@ def test_rows_with_missing_groups_are_named(estimator):
 def test_one_group_only_is_plain_clustering_and_says_so(estimator):
     with pytest.warns(FairclustWarning, match="one group only .*'a'.*plain clustering"):
         model = estimator(3, random_state=0).fit(DATA.X, sensitive_features=["a"] * 40)
-    plain = estimator(3, random_state=0, fairness_weight=0).fit(DATA.X)
+    plain = estimator(3, random_state=0, goal=None).fit(DATA.X)
     assert np.array_equal(model.labels_, plain.labels_)
-    assert model.fairness_weight_ == 0
-    assert model.fairness_goal_met_
+    assert not model.cluster_weights_.any()
+    assert model.goal_met_
     assert model.balance_ == 1
 
 
@@ -81,23 +93,22 @@ def test_one_group_only_is_plain_clustering_and_says_so(estimator):
         ({"n_clusters": 2.0}, r"n_clusters=2\.0, but a whole number"),
         ({"n_clusters": True}, "n_clusters=True, but a whole number"),
         ({"n_clusters": "three"}, "n_clusters='three', but a whole number"),
-        ({"fairness_weight": -1}, "fairness_weight=-1, but a number ≥ 0"),
-        ({"fairness_weight": np.nan}, "fairness_weight=nan, but a number ≥ 0"),
-        ({"fairness_weight": np.inf}, "fairness_weight=inf, but a number ≥ 0"),
-        ({"fairness_weight": "large"}, "fairness_weight='large', but a number ≥ 0 or 'auto'"),
-        ({"fairness_weight": None}, "fairness_weight=None, but a number ≥ 0"),
-        ({"fairness_weight": True}, "fairness_weight=True, but a number ≥ 0"),
-        ({"max_fairness_error": -0.1}, r"max_fairness_error=-0\.1, but a number ≥ 0"),
-        ({"max_fairness_error": "small"}, "max_fairness_error='small', but a number ≥ 0"),
+        ({"goal": -0.1}, r"MaxFairnessError\(limit=-0\.1\), but a number above 0"),
+        ({"goal": "small"}, r"goal='small' is no goal\. Use a number .* MinBalance\(0\.4\)"),
+        ({"goal": MinBalance}, "is no goal"),
+        ({"goal": True}, "goal=True is no goal"),
         (
-            {"fairness_weight": 5.0, "max_fairness_error": 0.1},
-            r"fairness_weight=5\.0 and max_fairness_error=0\.1 are both",
+            {"goal": Bounds({"F": (0.4, 0.6), "X": (0.1, 0.2)})},
+            r"Bounds names group 'F', but the groups are 'g0', 'g1'",
         ),
+        ({"goal": Bounds({"sex": {"F": (0.4, 0.6)}})}, r"Bounds names attribute 'sex', but the attributes are 'group'"),
+        ({"goal": Bounds({"g0": (0.1, 0.2), "g1": (0.1, 0.2)})}, r"add up to 0\.2 at least and 0\.4 at most"),
+        ({"goal": Penalty(1.0, {"sex": 2.0})}, r"attribute_weights names 'sex', but the attributes are 'group'"),
+        ({"groups": {"bins": 3}}, r"groups=\{'bins': 3\} is no record of options\. Pass Groups"),
+        ({"solver": "bound", "goal": 0.01}, r"solver='bound' is Algorithm 1 .* Use goal=Penalty"),
         ({"target_proportions": {"g0": 0.5, "g1": 0.6}}, r"adds up to 1\.1, not 1"),
         ({"target_proportions": {"g0": 0.5, "z": 0.5}}, "names 'z', but the groups are 'g0', 'g1'"),
-        ({"solver": "simplex"}, "solver='simplex', but 'dual' or 'bound' is needed"),
-        ({"assignments": "fuzzy"}, "assignments='fuzzy', but 'hard' or 'soft' is needed"),
-        ({"lipschitz": 0}, "lipschitz=0, but a number > 0"),
+        ({"solver": "simplex"}, "solver='simplex', but 'dual', 'bound', fairclust.solvers"),
         ({"max_iter": 0}, "max_iter=0, but a whole number of at least 1"),
         ({"tol": -1e-4}, r"tol=-0\.0001, but a number ≥ 0"),
         ({"n_init": 0}, "n_init=0, but a whole number of at least 1"),
@@ -135,8 +146,8 @@ def test_starting_centres_that_do_not_fit_are_refused(estimator, init, message):
 def test_more_clusters_than_distinct_rows_are_refused(estimator):
     X = np.repeat([[0.0, 1.0], [2.0, 3.0]], 200, axis=0)
     with pytest.raises(InvalidInputError, match=r"n_clusters=3 but X has only 2 distinct rows. Use at most 2"):
-        estimator(3, fairness_weight=0).fit(X)
-    assert len(set(estimator(2, fairness_weight=0).fit(X).labels_)) == 2
+        estimator(3, goal=None).fit(X)
+    assert len(set(estimator(2, goal=None).fit(X).labels_)) == 2
 
 
 @pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)  # FairNCut takes no weights at all
@@ -157,7 +168,7 @@ def test_weights_that_make_no_sense_are_refused(estimator, weights, message):
 
 @pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_new_rows_are_checked_like_old_ones(estimator):
-    model = estimator(3, fairness_weight=1.0, random_state=0).fit(DATA.X, sensitive_features=DATA.groups)
+    model = estimator(3, goal=Penalty(1.0), random_state=0).fit(DATA.X, sensitive_features=DATA.groups)
     with pytest.raises(InvalidInputError, match="sensitive_features has 3 rows but X has 40"):
         model.predict(DATA.X, ["g0"] * 3)
     with pytest.raises(InvalidInputError, match=r"sensitive_features has 'g9', which fit\(\) did not see"):
@@ -174,8 +185,8 @@ def test_every_error_of_ours_is_caught_by_one_name():
 
 
 def test_a_refused_fit_leaves_the_estimator_unfitted():
-    model = FairKMeans(3, fairness_weight=-1)
-    with pytest.raises(InvalidInputError, match="fairness_weight=-1"):
+    model = FairKMeans(3, goal=-1)
+    with pytest.raises(InvalidInputError, match="limit=-1"):
         model.fit(DATA.X, sensitive_features=DATA.groups)
     assert not hasattr(model, "labels_")
 
@@ -215,7 +226,7 @@ def test_numbers_of_any_size_are_fitted_or_refused_by_the_feature_s_name(kind, d
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)) + 3.0 * (np.arange(200) < 100)[:, None]
     groups = rng.choice(["a", "b"], 200)
-    expected = kind(2, fairness_weight=0, random_state=0).fit(X).labels_
+    expected = kind(2, goal=None, random_state=0).fit(X).labels_
     frame = pd.DataFrame((X * 10.0**exponent).astype(dtype), columns=["small", "middle", "income"])
     if -17 <= exponent <= 17 and (dtype is np.float64 or exponent <= 10):
         found = kind(2, random_state=0).fit(frame, sensitive_features=groups).labels_
@@ -228,7 +239,7 @@ def test_numbers_of_any_size_are_fitted_or_refused_by_the_feature_s_name(kind, d
 
 @pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_new_rows_that_are_too_large_are_told_by_feature(estimator):
-    model = estimator(3, random_state=0, fairness_weight=1.0, n_init=1)
+    model = estimator(3, random_state=0, goal=Penalty(1.0), n_init=1)
     model.fit(DATA.X, sensitive_features=DATA.groups)
     for ask in (model.predict, model.predict_proba, model.transform, model.score):
         with pytest.raises(InvalidInputError, match=r"values up to 1e\+25 in feature 1, .* too large"):
@@ -244,21 +255,47 @@ def test_ends_of_features_are_found_however_rows_are_stored(n_rows, order):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("make", "message"),
     [
-        ({"min_balance": 0.5, "bounds": 0.2}, r"min_balance=0.5 and bounds=0.2 are both given.*Keep one"),
-        ({"min_balance": 0.5, "max_fairness_error": 0.02}, r"min_balance=0.5 and max_fairness_error=0.02 are both"),
-        ({"fairness_weight": 3.0, "min_balance": 0.5}, r"fairness_weight=3.0 and min_balance=0.5 are both given"),
-        ({"min_balance": 1.5}, r"min_balance=1.5, but a number between 0 and 1"),
-        ({"bounds": 1.0}, r"bounds=1.0, but a number between 0 and 1 or a dict"),
-        ({"bounds": "narrow"}, r"bounds='narrow', but a number between 0 and 1 or a dict"),
-        ({"bounds": {"F": (0.4, 0.6), "X": (0.1, 0.2)}}, r"bounds names 'X', but the groups are 'F', 'M'"),
-        ({"bounds": {"F": (0.6, 0.4)}}, r"bounds\['F'\]=\(0.6, 0.4\), but two shares"),
-        ({"bounds": {"F": 0.4}}, r"bounds\['F'\]=0.4, but two shares"),
+        (lambda: Penalty(-1), r"Penalty\(weight=-1\), but a number at least 0"),
+        (lambda: Penalty(np.nan), r"Penalty\(weight=nan\), but a number"),
+        (lambda: Penalty(np.inf), r"Penalty\(weight=inf\), but a number"),
+        (lambda: Penalty("large"), r"Penalty\(weight='large'\), but a number"),
+        (lambda: Penalty(None), r"Penalty\(weight=None\), but a number"),
+        (lambda: Penalty(True), r"Penalty\(weight=True\), but a number"),
+        (lambda: Penalty(1.0, {"sex": -1}), r"attribute_weights\['sex'\]=-1, but a number"),
+        (lambda: Penalty(1.0, 2.0), r"Penalty\(attribute_weights=2\.0\), but a dict"),
+        (lambda: MaxFairnessError(0), r"MaxFairnessError\(limit=0\), but a number above 0"),
+        (lambda: MaxFairnessError("small"), r"MaxFairnessError\(limit='small'\), but a number"),
+        (lambda: MinBalance(1.5), r"MinBalance\(limit=1\.5\), but a number above 0, at most 1"),
+        (lambda: MinBalance(0), r"MinBalance\(limit=0\), but a number above 0"),
+        (lambda: MaxCostIncrease(-0.1), r"MaxCostIncrease\(limit=-0\.1\), but a number at least 0"),
+        (lambda: Bounds(1.0), r"Bounds\(shares=1\.0\), but a number between 0 and 1, or GROUP"),
+        (lambda: Bounds("narrow"), r"Bounds\(shares='narrow'\), but a number"),
+        (lambda: Bounds(0.2, rounded="up"), r"Bounds\(rounded='up'\), but True or False"),
+        (lambda: Bounds({"F": (0.6, 0.4)}), r"Bounds: 'F' has \(0\.6, 0\.4\), but \(lower, upper\)"),
+        (lambda: Bounds({"F": 0.4}), r"Bounds: 'F' has 0\.4, but \(lower, upper\)"),
+        (lambda: Bounds({"sex": {"F": (0.4, 1.6)}}), r"Bounds: 'sex': 'F' has \(0\.4, 1\.6\)"),
+        (lambda: solvers.BoundOptimization(0), r"BoundOptimization\(lipschitz=0\), but a number > 0"),
+        (lambda: solvers.BoundOptimization(soft="very"), r"BoundOptimization\(soft='very'\), but True or False"),
+        (lambda: solvers.Dual(max_evaluations=0), r"Dual\(max_evaluations=0\), but None or a whole number"),
+        (lambda: solvers.Dual(local_search="often"), r"Dual\(local_search='often'\), but True, False or 'auto'"),
+        (lambda: Features(missing="drop"), "missing='drop'"),
+        (lambda: Groups(missing="drop"), r"Groups\(missing='drop'\), but"),
     ],
-    ids=str,
 )
-def test_goals_that_contradict_or_make_no_sense_are_told(options, message):
-    X, groups = np.arange(12.0)[:, None], ["F", "M"] * 6
+def test_records_that_make_no_sense_cannot_be_made(make, message):
     with pytest.raises(InvalidInputError, match=message):
-        FairKMeans(2, random_state=0, **options).fit(X, sensitive_features=groups)
+        make()
+
+
+def test_goals_are_equal_and_hashable_by_value():
+    made = [
+        MaxFairnessError(0.1), MaxFairnessError(0.2), ExactProportions(), MinBalance(0.1), MaxCostIncrease(0.1),
+        Bounds(0.2), Bounds(0.2, rounded=True), Bounds({"F": (0.4, 0.6)}), Bounds({"sex": {"F": (0.4, 0.6)}}),
+        Penalty(1.0), Penalty(1.0, {"sex": 2.0}),
+    ]  # fmt: skip
+    assert len(set(made)) == len(made)
+    assert Bounds({"F": (0.4, 0.6), "M": (0, 1)}) == Bounds({"M": [0, 1], "F": [0.4, 0.6]})
+    assert {Penalty(1.0, {"a": 1.0, "b": 2.0}): 1}[Penalty(1.0, {"b": 2.0, "a": 1.0})] == 1
+    assert str(MinBalance(0.4)) == "MinBalance(limit=0.4)"

@@ -68,10 +68,10 @@ data = make_synthetic()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for _ in range(2):
-        model = FairKMeans(2, max_fairness_error=0.01, random_state=0)
+        model = FairKMeans(2, goal=0.01, random_state=0)
         model.fit(data.data, sensitive_features=data.sensitive_features)
 same = bool((model.predict(data.data, data.sensitive_features) == model.labels_).mean() > 0.95)
-print(json.dumps([is_compiled, kernels.name, [w.category.__name__ for w in caught], model.fairness_goal_met_,
+print(json.dumps([is_compiled, kernels.name, [w.category.__name__ for w in caught], model.goal_met_,
                   model.objective_, same]))
 """
 
@@ -87,7 +87,7 @@ def test_without_the_compiled_kernels_it_works_and_says_so_once():
     assert is_met
     assert same
     data = make_synthetic()
-    model = FairKMeans(2, max_fairness_error=0.01, random_state=0)
+    model = FairKMeans(2, goal=0.01, random_state=0)
     assert objective == pytest.approx(
         model.fit(data.data, sensitive_features=data.sensitive_features).objective_, rel=1e-3
     )

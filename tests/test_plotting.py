@@ -54,10 +54,10 @@ def test_convergence_shows_the_energy_history(model):
 
 def test_trade_off_shows_the_path_and_marks_the_goal(blobs):
     path = fairness_path(FairKMeans(2, random_state=0), blobs.data, sensitive_features=blobs.sensitive_features)
-    display = TradeoffDisplay.from_path(path, max_fairness_error=0.01)
+    display = TradeoffDisplay.from_path(path, goal=0.01)
     np.testing.assert_array_equal(display.line_.get_xdata(), path.fairness_errors)
     np.testing.assert_array_equal(display.line_.get_ydata(), path.objectives)
-    assert path.fairness_weights[display.chosen] == path.select(max_fairness_error=0.01).fairness_weight
+    assert path.goals[display.chosen] == path.select(goal=0.01).goal
     display.figure_.canvas.draw()
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from fairclust import FairKMeans, datasets
+from fairclust import FairKMeans, Penalty, datasets
 
 from ..context import Context
 from ..measure import cpu_time
@@ -35,12 +35,12 @@ def run(context: Context, result: SuiteResult) -> None:
         kmeans = KMeans(n_clusters, init=centers, n_init=1, tol=1e-4)
         plain, seconds = cpu_time(partial(kmeans.fit, people.data))
         for weight in weights:
-            model = FairKMeans(n_clusters, init=centers, n_init=1, fairness_weight=weight * n_rows / n_clusters)
+            model = FairKMeans(n_clusters, init=centers, n_init=1, goal=Penalty(weight * n_rows / n_clusters))
             fair, own = cpu_time(partial(model.fit, people.data, sensitive_features=groups))
             result.rows.append(
                 {
                     "clusters": n_clusters, "groups": n_groups, "weight": weight, "seconds": own, "plain": seconds,
-                    "ratio": own / seconds, "sweeps": fair.n_sweeps_, "energy": fair.energy_,
+                    "ratio": own / seconds, "evaluations": fair.n_evaluations_, "energy": fair.energy_,
                     "objective over plain": fair.objective_ / plain.inertia_, "Σ KL": fair.fairness_error_,
                 }
             )  # fmt: skip

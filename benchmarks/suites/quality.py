@@ -27,7 +27,7 @@ class Case:
     dataset: str
     objective: str = "kmeans"
     fairness_weight: float | None = None
-    is_promised: bool = False  # the authors' result is to be matched, in few sweeps
+    is_promised: bool = False  # the authors' result is to be matched, in few evaluations
 
 
 CASES = (
@@ -100,7 +100,7 @@ def _run_method(method: Method, task: Task, case: Case, result: SuiteResult) -> 
         | {
             "clusters": values.n_clusters,
             "own λ": outcome.details.get("weight"),
-            "sweeps": outcome.details.get("sweeps"),
+            "evaluations": outcome.details.get("evaluations"),
             "iterations": outcome.details.get("iterations"),
             "seconds": seconds,
         }
@@ -124,7 +124,7 @@ def _row(case: Case, method: str, values: Score | Figures, weight: float, seed: 
 
 
 def _cited_row(case: Case, who: str, figures: Figures, weight: float, seed: int | str) -> dict[str, Any]:
-    return _row(case, who, figures, weight, seed) | {"sweeps": figures.sweeps, "seconds": figures.seconds}
+    return _row(case, who, figures, weight, seed) | {"evaluations": figures.sweeps, "seconds": figures.seconds}
 
 
 def _cite(case: Case, result: SuiteResult) -> None:
@@ -157,7 +157,7 @@ def _claim_authors(case: Case, weight: float, scored: dict[int, dict[str, Scored
 
 
 def _claim_solvers(case: Case, weight: float, scored: dict[int, dict[str, Scored]], result: SuiteResult) -> None:
-    """The energy never rises; the dual solver ends no higher than the bound solver, in a fifth of the sweeps."""
+    """The energy never rises; the dual solver ends no higher than the bound solver, in a fifth of the evaluations."""
     both = [
         (by_method["FairKMeans dual"], by_method["FairKMeans bound"])
         for by_method in scored.values()
@@ -171,5 +171,5 @@ def _claim_solvers(case: Case, weight: float, scored: dict[int, dict[str, Scored
     result.claims.append(Claim(f"{name}: largest rise of the energy within a fit, both solvers", rise, 0.0))
     result.claims.append(Claim(f"{name}: dual's energy above bound's, relative, worst seed", above, _ROUNDING))
     if case.is_promised:
-        sweeps = max(d.details["sweeps"] / b.details["sweeps"] for d, b in both)
-        result.claims.append(Claim(f"{name}: dual's sweeps over bound's, worst seed", sweeps, 0.2))
+        ratio = max(d.details["evaluations"] / b.details["evaluations"] for d, b in both)
+        result.claims.append(Claim(f"{name}: dual's evaluations over bound's, worst seed", ratio, 0.2))

@@ -127,7 +127,7 @@ def _one_seed(context: Context, line: Line, seed: int, result: SuiteResult) -> R
                 "best ratio": measured.best_ratio_to(times[_PEER]),
                 "cpu ratio": measured.cpu_ratio_to(times[_PEER]),
                 "iterations": details.get("iterations"),
-                "sweeps": details.get("sweeps"),
+                "evaluations": details.get("evaluations"),
                 "repeats": len(measured.seconds),
             }
         )

@@ -14,11 +14,10 @@ from functools import partial
 import numpy as np
 
 from fairclust._core import is_compiled, kernels
+from fairclust._data.in_memory import InMemory
+from fairclust._data.layout import build_layout
 from fairclust._objectives import KMeansObjective
 from fairclust._people.encode import encode_groups
-from fairclust._sweep.layout import build_layout
-from fairclust._sweep.memory import InMemorySweep
-from fairclust._sweep.question import State
 
 from ..context import Context
 from ..datasets import Dataset, census_like_name
@@ -49,8 +48,8 @@ def run(context: Context, result: SuiteResult) -> None:
             result.rows.append({"threads": n_threads, "points": n_samples} | by_kernel)
         spreads = {kernel: max(cost.values()) / min(cost.values()) for kernel, cost in costs.items()}
         result.rows.append({"threads": n_threads, "points": "spread"} | {f"{k} ns": v for k, v in spreads.items()})
-        what = f"sweep, {n_threads} threads: cost per point, dearest over cheapest of {sizes[0]:,} to {sizes[-1]:,}"
-        result.claims.append(Claim(what, spreads["sweep"], _LIMIT))
+        what = f"evaluation, {n_threads} threads: cost per point, dearest over cheapest, {sizes[0]:,} to {sizes[-1]:,}"
+        result.claims.append(Claim(what, spreads["evaluate"], _LIMIT))
         context.say(
             f"  {n_threads} threads: " + ", ".join(f"{kernel} {value:.2f}" for kernel, value in spreads.items())
         )
@@ -77,16 +76,15 @@ def _passes(dataset: Dataset, n_samples: int, n_threads: int) -> Passes:
     """Every kernel over the first rows of a data set."""
     X = dataset.X[:n_samples]
     groups = encode_groups(dataset.groups[:n_samples])
-    sweep = InMemorySweep(build_layout(groups.codes, groups.n_groups), dataset.n_clusters, n_threads=n_threads)
+    rows = InMemory(build_layout(groups.codes, groups.n_groups), dataset.n_clusters, n_threads=n_threads)
     objective = KMeansObjective(X)
     centers = dataset.start(0).centers
-    objective.fill(sweep, centers)
-    price = np.random.default_rng(0).normal(scale=0.05, size=(dataset.n_clusters, groups.n_groups))
-    state = State(20.0, 20.0 * price)
+    objective.fill(rows, centers)
+    prices = np.random.default_rng(0).normal(scale=0.05, size=(dataset.n_clusters, groups.n_groups))
+    labels = rows.assign(prices).labels
     return {
-        "distances": lambda: objective.fill(sweep, centers.copy()),  # of the same array the sweep has them already
-        "sweep": lambda: sweep(state),
-        "sweep with curvature": lambda: sweep(state, curvature=True),
-        "assign": lambda: sweep.assign(price),
-        "label sums": lambda: kernels.label_sums(sweep.plan, X, sweep.labels, None, sweep.n_clusters, n_threads),
+        "distances": lambda: objective.fill(rows, centers),
+        "evaluate": lambda: rows.evaluate(prices, 0.05),
+        "assign": lambda: rows.assign(prices),
+        "label sums": lambda: kernels.label_sums(rows.plan, X, labels, None, rows.n_clusters, n_threads),
     }

@@ -29,7 +29,7 @@ def log_fit(model, X, sensitive_features):
             "fairness_error": model.fairness_error_,
             "max_fairness_error": model.max_fairness_error_,
             "balance": model.balance_,
-            "fairness_goal_met": float(model.fairness_goal_met_),
+            "goal_met": float(model.goal_met_),
             "share_moved": moves.share_moved,
         }
     )

@@ -21,8 +21,8 @@ methods = {
     "fairlets": baselines.Fairlets(3, random_state=0),
     "scalable fairlets": baselines.ScalableFairlets(3, random_state=0),
     "fair assignment": baselines.FairAssignment(3, random_state=0),
-    "FairKMeans, 0.01": FairKMeans(3, max_fairness_error=0.01, n_init=10, random_state=0),
-    "FairKMeans, exact": FairKMeans(3, max_fairness_error=0, n_init=10, random_state=0),
+    "FairKMeans, 0.01": FairKMeans(3, goal=0.01, n_init=10, random_state=0),
+    "FairKMeans, exact": FairKMeans(3, goal=0, n_init=10, random_state=0),
 }
 fig, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
 for name, method in methods.items():

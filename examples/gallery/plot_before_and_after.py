@@ -15,8 +15,8 @@ from fairclust.datasets import make_synthetic
 data = make_synthetic(random_state=1)
 X, groups = data.data, data.sensitive_features
 
-plain = FairKMeans(2, fairness_weight=0, random_state=0).fit(X, sensitive_features=groups)
-fair = FairKMeans(2, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=groups)
+plain = FairKMeans(2, goal=None, random_state=0).fit(X, sensitive_features=groups)
+fair = FairKMeans(2, goal=0.01, random_state=0).fit(X, sensitive_features=groups)
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, model, title in zip(axes, [plain, fair], ["plain", "fair"], strict=True):

@@ -30,7 +30,7 @@ plt.show()
 # %%
 # Both meet the fairness goal; sizes cost a little more.
 print(
-    free.fairness_goal_met_,
-    sized.fairness_goal_met_,
+    free.goal_met_,
+    sized.goal_met_,
     f"{sized.objective_ / free.objective_ - 1:+.2%}",
 )

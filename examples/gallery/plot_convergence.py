@@ -9,19 +9,19 @@ it, and passes over the data far more often.
 
 import matplotlib.pyplot as plt
 
-from fairclust import FairKMeans
+from fairclust import FairKMeans, Penalty
 from fairclust.datasets import make_census_like
 
 data = make_census_like(3_000)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for solver in ("dual", "bound"):
-    model = FairKMeans(6, fairness_weight=300, solver=solver, random_state=0)
+    model = FairKMeans(6, goal=Penalty(300), solver=solver, random_state=0)
     model.fit(data.data, sensitive_features=data.sensitive_features)
     ax.plot(
         range(1, model.n_iter_ + 1),
         model.energy_history_,
         marker=".",
-        label=f"{solver}: {model.n_sweeps_} passes over the data",
+        label=f"{solver}: {model.n_evaluations_:.0f} passes over the data",
     )
 ax.set(xlabel="outer iteration", ylabel="energy")
 ax.legend()

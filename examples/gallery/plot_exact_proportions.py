@@ -2,7 +2,7 @@
 Exact proportions
 =================
 
-``max_fairness_error=0`` asks for counts that differ from the ideal by whole people only: every
+``goal=0`` asks for counts that differ from the ideal by whole people only: every
 group's count in every cluster is the floor or the ceiling of ``cluster size · share``.
 """
 
@@ -16,7 +16,7 @@ from fairclust.plotting import CompositionDisplay
 data = make_census_like(3_000)
 X, sex = data.data, data.sensitive_features
 
-model = FairKMeans(6, max_fairness_error=0, random_state=0).fit(X, sensitive_features=sex)
+model = FairKMeans(6, goal=0, random_state=0).fit(X, sensitive_features=sex)
 print(audit(model.labels_, sex))
 
 CompositionDisplay.from_estimator(model)

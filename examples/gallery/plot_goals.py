@@ -9,22 +9,29 @@ or a warning says how close it came.
 
 import matplotlib.pyplot as plt
 
-from fairclust import FairKMeans
+from fairclust import (
+    Bounds,
+    ExactProportions,
+    FairKMeans,
+    MaxCostIncrease,
+    MaxFairnessError,
+    MinBalance,
+)
 from fairclust.datasets import make_census_like
 
 data = make_census_like(5_000)
 X, sex = data.data, data.sensitive_features
 
 goals = {
-    "plain": {"fairness_weight": 0},
-    "max_fairness_error=0.01": {"max_fairness_error": 0.01},
-    "min_balance=0.7": {"min_balance": 0.7},
-    "bounds=0.1": {"bounds": 0.1},
-    "max_cost_increase=0.02": {"max_cost_increase": 0.02},
-    "max_fairness_error=0": {"max_fairness_error": 0},
+    "plain": None,
+    "MaxFairnessError(0.01)": MaxFairnessError(0.01),
+    "MinBalance(0.7)": MinBalance(0.7),
+    "Bounds(0.1)": Bounds(0.1),
+    "MaxCostIncrease(0.02)": MaxCostIncrease(0.02),
+    "ExactProportions()": ExactProportions(),
 }
 models = {
-    name: FairKMeans(10, random_state=0, **goal).fit(X, sensitive_features=sex)
+    name: FairKMeans(10, goal=goal, random_state=0).fit(X, sensitive_features=sex)
     for name, goal in goals.items()
 }
 

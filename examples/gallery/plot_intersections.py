@@ -3,13 +3,13 @@ Fair by row, fair by column, unfair in the corner
 =================================================
 
 Clusters can have the right share of women and the right share of each origin, and still put the
-women of one origin all in one place. ``intersections=True`` balances the combinations.
+women of one origin all in one place. ``Groups(intersections=True)`` balances the combinations.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fairclust import FairKMeans, audit
+from fairclust import FairKMeans, Groups, audit
 from fairclust.plotting import CompositionDisplay
 
 rng = np.random.default_rng(3)
@@ -21,19 +21,19 @@ together = np.where(
 X = np.column_stack([together + rng.normal(size=1200), rng.normal(size=1200)])
 people = {"sex": sex, "origin": origin}
 
-each = FairKMeans(2, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=people)
-both = FairKMeans(2, max_fairness_error=0.01, intersections=True, random_state=0).fit(
+each = FairKMeans(2, goal=0.01, random_state=0).fit(X, sensitive_features=people)
+both = FairKMeans(2, goal=0.01, groups=Groups(intersections=True), random_state=0).fit(
     X, sensitive_features=people
 )
 
 # %%
 # Balanced attribute by attribute: each error is next to nothing, but not that of the combinations.
 print(each.fairness_errors_.round(4))
-print(audit(each.labels_, people, intersections=True))
+print(audit(each.labels_, people, groups=Groups(intersections=True)))
 
 # %%
 # Balanced by combination. It asks for more, so it costs more.
-print(audit(both.labels_, people, intersections=True))
+print(audit(both.labels_, people, groups=Groups(intersections=True)))
 print(f"cost {each.objective_:.0f} and {both.objective_:.0f}")
 
 # %%

@@ -14,9 +14,7 @@ from fairclust.datasets import make_census_like
 
 data = make_census_like(12_000)
 X, sex = data.data, data.sensitive_features
-model = FairKMeans(8, max_fairness_error=0.01, random_state=0).fit(
-    X[:8_000], sensitive_features=sex[:8_000]
-)
+model = FairKMeans(8, goal=0.01, random_state=0).fit(X[:8_000], sensitive_features=sex[:8_000])
 X_new, sex_new = X[8_000:], sex[8_000:]
 
 labels = {

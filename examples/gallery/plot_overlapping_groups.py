@@ -23,10 +23,8 @@ speaks = pd.DataFrame(
 )
 print(speaks.mean().round(3).to_dict(), "in none:", (~speaks.any(axis=1)).mean().round(3))
 
-plain = FairKMeans(4, fairness_weight=0, random_state=0).fit(X, sensitive_features=speaks)
-fair = FairKMeans(4, max_fairness_error=0.005, random_state=0).fit(
-    X, sensitive_features=speaks
-)
+plain = FairKMeans(4, goal=None, random_state=0).fit(X, sensitive_features=speaks)
+fair = FairKMeans(4, goal=0.005, random_state=0).fit(X, sensitive_features=speaks)
 
 # %%
 # Share of speakers in each cluster, before and after; black lines are the shares in all the data.

@@ -27,9 +27,9 @@ prepare = make_column_transformer(
 )
 
 with sklearn.config_context(enable_metadata_routing=True):
-    pipeline = make_pipeline(prepare, FairKMeans(6, max_fairness_error=0.01, random_state=0))
+    pipeline = make_pipeline(prepare, FairKMeans(6, goal=0.01, random_state=0))
     pipeline.fit(customers, sensitive_features=customers["sex"])
 
-print(pipeline[-1].fairness_goal_met_, round(pipeline[-1].balance_, 3))
+print(pipeline[-1].goal_met_, round(pipeline[-1].balance_, 3))
 CompositionDisplay.from_estimator(pipeline[-1])
 plt.show()

@@ -16,7 +16,7 @@ from fairclust import FairKMeans
 rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, size=(1500, 2)) * [2, 1]
 group = np.where(rng.random(1500) < 1 / (1 + np.exp(-1.5 * X[:, 0])), "F", "M")
-model = FairKMeans(2, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=group)
+model = FairKMeans(2, goal=0.01, random_state=0).fit(X, sensitive_features=group)
 for name, price in zip(model.group_names_, model.prices_.T, strict=True):
     print(name, price.round(2))
 

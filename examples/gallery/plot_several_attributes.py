@@ -10,14 +10,14 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from fairclust import FairKMeans
+from fairclust import FairKMeans, Groups
 from fairclust.plotting import CompositionDisplay
 
 customers = pd.read_csv("../customers.csv").dropna()
 X = StandardScaler().fit_transform(customers[["income", "visits", "basket", "tenure"]])
 people = customers[["sex", "age"]]
 
-model = FairKMeans(5, max_fairness_error=0.01, quantile_bins={"age": 3}, random_state=0)
+model = FairKMeans(5, goal=0.01, groups=Groups(bins={"age": 3}), random_state=0)
 model.fit(X, sensitive_features=people)
 print(pd.DataFrame(model.fairness_errors_, columns=model.attribute_names_).round(4))
 

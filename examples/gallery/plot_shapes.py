@@ -16,12 +16,8 @@ X, ring = make_circles(600, factor=0.45, noise=0.05, random_state=0)
 rng = np.random.default_rng(0)
 group = np.where(rng.random(600) < np.where(ring == 1, 0.8, 0.3), "F", "M")
 
-plain = FairNCut(2, fairness_weight=0, n_neighbors=10, random_state=0).fit(
-    X, sensitive_features=group
-)
-fair = FairNCut(2, max_fairness_error=0.01, n_neighbors=10, random_state=0).fit(
-    X, sensitive_features=group
-)
+plain = FairNCut(2, goal=None, n_neighbors=10, random_state=0).fit(X, sensitive_features=group)
+fair = FairNCut(2, goal=0.01, n_neighbors=10, random_state=0).fit(X, sensitive_features=group)
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True, layout="constrained")
 for ax, model, title in zip(axes, [plain, fair], ["plain", "fair"], strict=True):

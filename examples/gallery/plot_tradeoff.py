@@ -2,7 +2,7 @@
 The whole trade-off
 ===================
 
-:func:`fairclust.fairness_path` fits many weights, each from where the last one ended. Along the
+:func:`fairclust.fairness_path` fits many penalties, each from where the last one ended. Along the
 path the error never rises and the objective never falls, so one can read off what the next bit of
 fairness costs.
 """
@@ -18,19 +18,19 @@ path = fairness_path(
     FairKMeans(10, random_state=0), data.data, sensitive_features=data.sensitive_features
 )
 
-TradeoffDisplay.from_path(path, max_fairness_error=0.01)
+TradeoffDisplay.from_path(path, goal=0.01)
 plt.show()
 
 # %%
-# The paper's rule: the smallest weight whose worst cluster meets the goal.
-chosen = path.select(max_fairness_error=0.01)
+# The paper's rule: the smallest penalty whose worst cluster meets the goal.
+chosen = path.select(goal=0.01)
 print(
-    f"λ = {chosen.fairness_weight:.0f}, objective {chosen.objective:.0f}, "
+    f"λ = {chosen.goal.weight:.0f}, objective {chosen.objective:.0f}, "
     f"worst cluster {chosen.max_fairness_error:.4f}"
 )
 
 # %%
 # All points as a table.
 path.to_frame()[
-    ["fairness_weight", "objective", "fairness_error", "max_fairness_error", "balance"]
+    ["goal", "objective", "fairness_error", "max_fairness_error", "balance"]
 ].round(4).iloc[::4]

@@ -10,7 +10,7 @@ for that.
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from fairclust import FairKMeans, audit, compare
+from fairclust import FairKMeans, Features, audit, compare
 from fairclust.plotting import CompositionDisplay
 
 customers = pd.read_csv("../customers.csv", index_col="customer")
@@ -27,11 +27,11 @@ numbers = ["age", "income", "visits", "basket", "tenure"]
 centred = customers[numbers] - customers[numbers].mean()
 customers[numbers] = centred / customers[numbers].std()
 table = customers.astype({"region": "category", "channel": "category"})
-settings = {"missing_values": "observed", "n_init": 3, "random_state": 0}
+settings = {"features": Features(missing="observed"), "n_init": 3, "random_state": 0}
 
 # %%
 # Plain segments first, to have something to compare with.
-plain = FairKMeans(6, fairness_weight=0, **settings).fit(table, sensitive_features="sex")
+plain = FairKMeans(6, goal=None, **settings).fit(table, sensitive_features="sex")
 print(audit(plain.labels_, sensitive_features=table["sex"]))
 
 # %%
@@ -40,9 +40,9 @@ print(audit(plain.labels_, sensitive_features=table["sex"]))
 #
 # No segment's shares may be further from those of all customers than KL 0.01: between about 49 and 63 % women
 # here.
-fair = FairKMeans(6, max_fairness_error=0.01, **settings).fit(table, sensitive_features="sex")
+fair = FairKMeans(6, goal=0.01, **settings).fit(table, sensitive_features="sex")
 print(audit(fair.labels_, sensitive_features=table["sex"]))
-print(f"met: {fair.fairness_goal_met_}, cost {fair.objective_ / plain.objective_ - 1:+.1%}")
+print(f"met: {fair.goal_met_}, cost {fair.objective_ / plain.objective_ - 1:+.1%}")
 
 # %%
 fig, axes = plt.subplots(2, 1, figsize=(8, 5.6), layout="constrained")

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
-from fairclust import FairKMeans, audit, metrics
+from fairclust import FairKMeans, Groups, audit, metrics, repair
 from fairclust.plotting import CompositionDisplay
 
 # %%
@@ -40,7 +40,7 @@ plt.show()
 #
 # Several columns give one report each. Ages are cut into four ranges of about equal size.
 reports = audit(
-    customers["segment"], customers[["sex", "age", "region"]], quantile_bins={"age": 4}
+    customers["segment"], customers[["sex", "age", "region"]], groups=Groups(bins={"age": 4})
 )
 for attribute in reports:
     one = reports[attribute]
@@ -50,11 +50,9 @@ for attribute in reports:
 
 # %%
 # And their combinations, where a problem may hide that no single column shows.
-print(
-    audit(
-        customers["segment"], customers[["sex", "region"]], intersections=True
-    ).max_fairness_error
-)
+pairs = customers[["sex", "region"]]
+both = audit(customers["segment"], pairs, groups=Groups(intersections=True))
+print(both.max_fairness_error)
 
 # %%
 # What to hand back
@@ -64,16 +62,25 @@ print(
 print(audit(customers["segment"].head(120), customers["sex"].head(120), suppress_below=5))
 
 # %%
+# Mending it
+# ----------
+#
+# ``repair`` moves few people, and the cheapest. With fewer than ``fewest`` no labels meet the goal.
+mended = repair(customers["segment"], customers["sex"], goal=0.01, X=features)
+print(f"{mended.n_moved} people moved, at least {mended.fewest:.0f} are needed")
+
+# %%
 # Could it be better, and at what cost?
 # -------------------------------------
 #
-# As many clusters, the same features, with the condition added. Both are scored by the same function.
-fair = FairKMeans(5, max_fairness_error=0.01, n_init=5, random_state=0).fit(
+# As many clusters, the same features, with the condition added. All are scored by the same function.
+fair = FairKMeans(5, goal=0.01, n_init=5, random_state=0).fit(
     features, sensitive_features=customers["sex"]
 )
-plain = FairKMeans(5, fairness_weight=0, n_init=5, random_state=0).fit(features)
+plain = FairKMeans(5, goal=None, n_init=5, random_state=0).fit(features)
 for name, labels in {
     "theirs": customers["segment"],
+    "theirs, mended": mended.labels,
     "plain K-means": plain.labels_,
     "fair K-means": fair.labels_,
 }.items():

@@ -24,20 +24,20 @@ sex = customers["sex"]
 # A goal of 0.01 allows a group of half the people between 43 and 57 % in each cluster, 0.001 between 47.8 and
 # 52.2 %. The path shows what each level costs at a given K.
 path = fairness_path(FairKMeans(6, random_state=0), X, sensitive_features=sex)
-TradeoffDisplay.from_path(path, max_fairness_error=0.01)
+TradeoffDisplay.from_path(path, goal=0.01)
 plt.show()
 
 # %%
 # Read it from the right: the first steps are nearly free, the last ones are dear. Three goals in numbers:
 for goal in (0.1, 0.01, 0.001):
-    point = path.select(max_fairness_error=goal)
+    point = path.select(goal=goal)
     rise = point.objective / path.objectives[0] - 1
     print(f"goal {goal:5}: cost {rise:+.2%} against plain, balance {point.balance:.2f}")
 
 # %%
 # The path uses one weight for all clusters. Asking for the goal itself is cheaper still, because clusters
 # that are fair by themselves are left alone:
-model = FairKMeans(6, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=sex)
+model = FairKMeans(6, goal=0.01, random_state=0).fit(X, sensitive_features=sex)
 rise = model.objective_ / path.objectives[0] - 1
 print(f"cost {rise:+.2%}, worst cluster {model.max_fairness_error_:.4f}")
 
@@ -49,7 +49,7 @@ print(f"cost {rise:+.2%}, worst cluster {model.max_fairness_error_:.4f}")
 # goal: the cost, what the goal costs, how well separated the clusters are (silhouette, -1 to 1), and whether
 # they come back on subsamples (stability, up to 1).
 numbers = cluster_numbers(
-    FairKMeans(max_fairness_error=0.01, random_state=0),
+    FairKMeans(goal=0.01, random_state=0),
     X,
     range(2, 9),
     sensitive_features=sex,

@@ -10,12 +10,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from fairclust import FairKMeans, audit
+from fairclust import FairKMeans, Groups, Penalty, audit
 
 customers = pd.read_csv("../customers.csv").dropna()
 X = StandardScaler().fit_transform(customers[["income", "visits", "basket", "tenure"]])
 people = customers[["sex", "age", "region"]]
-bins = {"age": 3}
+ages = Groups(bins={"age": 3})
+combined = Groups(intersections=True)
 K = 5
 
 
@@ -27,12 +28,12 @@ def fitted(columns, **options):
 # %%
 # Four fits
 # ---------
-plain = FairKMeans(K, fairness_weight=0, n_init=3, random_state=0).fit(X)
+plain = FairKMeans(K, goal=None, n_init=3, random_state=0).fit(X)
 models = {
     "nothing": plain,
     "sex": fitted(["sex"]),
-    "sex, age, region": fitted(["sex", "age", "region"], quantile_bins=bins),
-    "sex × region": fitted(["sex", "region"], intersections=True),
+    "sex, age, region": fitted(["sex", "age", "region"], groups=ages),
+    "sex × region": fitted(["sex", "region"], groups=combined),
 }
 
 # %%
@@ -40,8 +41,8 @@ models = {
 # region.
 rows = {}
 for name, model in models.items():
-    each = audit(model.labels_, people, quantile_bins=bins)
-    both = audit(model.labels_, people[["sex", "region"]], intersections=True)
+    each = audit(model.labels_, people, groups=ages)
+    both = audit(model.labels_, people[["sex", "region"]], groups=combined)
     errors = {attribute: each[attribute].max_fairness_error for attribute in each}
     rows[name] = errors | {
         "sex × region": both.max_fairness_error,
@@ -78,7 +79,7 @@ print(len(cells), "combinations, the smallest with", cells.min(), "people for", 
 #
 # A goal finds its own weight for each attribute. With a fixed λ you can say that one matters more:
 weighted = FairKMeans(
-    K, fairness_weight=500, attribute_weights={"sex": 3}, quantile_bins=bins, random_state=0
+    K, goal=Penalty(500, attribute_weights={"sex": 3}), groups=ages, random_state=0
 )
 weighted.fit(X, sensitive_features=people)
 pd.Series(

@@ -2,7 +2,7 @@
 Rows that do not fit in memory, and Dask
 ========================================
 
-The solver never sees a row: it asks for small tables of counts. So the same fit runs on an array,
+The solver never sees a row, only small tables of masses. So the same fit runs on an array,
 on a Parquet file that is read block by block, and on a Dask cluster. Here the file is small, so
 that the page builds quickly; the code is that for a large one.
 """
@@ -18,6 +18,7 @@ from fairclust import FairKMeans, audit
 from fairclust.datasets import make_census_like
 from fairclust.plotting import CompositionDisplay
 from fairclust.scaling import ParquetBlocks
+from fairclust.solvers import Dual
 
 folder = Path(tempfile.mkdtemp())
 data = make_census_like(60_000)
@@ -32,10 +33,8 @@ table.write_parquet(folder / "people.parquet", row_group_size=20_000)
 #
 # ``sensitive_features`` is then the name of a column. Labels go to a file too, if they are to.
 people = ParquetBlocks(folder / "people.parquet", labels_to=folder / "labels.parquet")
-streamed = FairKMeans(10, max_fairness_error=0.01, random_state=0).fit(
-    people, sensitive_features="sex"
-)
-print(streamed.fairness_goal_met_, round(streamed.objective_, 1))
+streamed = FairKMeans(10, goal=0.01, random_state=0).fit(people, sensitive_features="sex")
+print(streamed.goal_met_, round(streamed.objective_, 1))
 labels = pl.read_parquet(folder / "labels.parquet")["cluster"]
 print(audit(labels, table["sex"]))
 
@@ -49,8 +48,8 @@ plt.show()
 # ------------------
 #
 # Samples for the start and the first iterations are the same rows however the data are cut; sums are added in
-# another order, and nothing else differs.
-memory = FairKMeans(10, max_fairness_error=0.01, polish=False, random_state=0)
+# another order. Single rows are moved in memory only, so that is switched off here.
+memory = FairKMeans(10, goal=0.01, solver=Dual(local_search=False), random_state=0)
 memory.fit(data.data, sensitive_features=data.sensitive_features)
 print(f"{streamed.objective_ / memory.objective_ - 1:+.1e}")
 
@@ -63,7 +62,7 @@ print(f"{streamed.objective_ / memory.objective_ - 1:+.1e}")
 # with the partitions of ``X``.
 X = da.from_array(data.data, chunks=(20_000, -1))
 sex = da.from_array(data.sensitive_features, chunks=20_000)
-spread = FairKMeans(10, max_fairness_error=0.01, random_state=0).fit(X, sensitive_features=sex)
+spread = FairKMeans(10, goal=0.01, random_state=0).fit(X, sensitive_features=sex)
 print(type(spread.labels_).__name__, spread.labels_.chunks)
 print(
     "the same blocks give the same labels:",

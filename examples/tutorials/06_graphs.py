@@ -38,10 +38,10 @@ print(W.shape, W.nnz // 2, "ties")
 #
 # Ncut is the sum over communities of the share of their ties that leaves them: 0 cuts nothing, K cuts
 # everything.
-plain = FairNCut(4, affinity="precomputed", fairness_weight=0, random_state=0).fit(
+plain = FairNCut(4, affinity="precomputed", goal=None, random_state=0).fit(
     W, sensitive_features=language
 )
-fair = FairNCut(4, affinity="precomputed", max_fairness_error=0.01, random_state=0).fit(
+fair = FairNCut(4, affinity="precomputed", goal=0.01, random_state=0).fit(
     W, sensitive_features=language
 )
 for name, model in {"plain": plain, "fair": fair}.items():
@@ -80,7 +80,7 @@ plt.show()
 path = fairness_path(
     FairNCut(4, affinity="precomputed", random_state=0), W, sensitive_features=language
 )
-TradeoffDisplay.from_path(path, max_fairness_error=0.01)
+TradeoffDisplay.from_path(path, goal=0.01)
 plt.show()
 
 # %%

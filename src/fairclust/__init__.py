@@ -6,20 +6,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import baselines, datasets, graphs, metrics
+    from . import baselines, datasets, goals, graphs, metrics, scaling, solvers
     from ._audit.audit import AuditReport, audit
     from ._audit.epsilon import describe_error
     from ._audit.moves import Moves, compare
     from ._fit.path import FairnessPath, fairness_path
+    from ._fit.repair import Repair, repair
     from ._numbers.study import ClusterNumbers, cluster_numbers
+    from ._people.attributes import Groups
+    from ._table.features import Features
     from .errors import FairclustError, FairclustWarning, FairnessGoalMissed, NoGroupsWarning
     from .estimators import FairKMeans, FairKMedian, FairNCut, Stability, load, stability
+    from .goals import Bounds, ExactProportions, MaxCostIncrease, MaxFairnessError, MinBalance, Penalty
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AuditReport",
+    "Bounds",
     "ClusterNumbers",
+    "ExactProportions",
     "FairKMeans",
     "FairKMedian",
     "FairNCut",
@@ -27,8 +33,15 @@ __all__ = [
     "FairclustWarning",
     "FairnessGoalMissed",
     "FairnessPath",
+    "Features",
+    "Groups",
+    "MaxCostIncrease",
+    "MaxFairnessError",
+    "MinBalance",
     "Moves",
     "NoGroupsWarning",
+    "Penalty",
+    "Repair",
     "Stability",
     "__version__",
     "audit",
@@ -38,17 +51,31 @@ __all__ = [
     "datasets",
     "describe_error",
     "fairness_path",
+    "goals",
     "graphs",
     "load",
     "metrics",
+    "repair",
+    "scaling",
+    "solvers",
     "stability",
 ]
 
 # Where each name lives. Loaded when it is first asked for, so that the command line answers --help at once.
 _HOMES = {
+    "Bounds": "goals",
+    "ExactProportions": "goals",
+    "MaxCostIncrease": "goals",
+    "MaxFairnessError": "goals",
+    "MinBalance": "goals",
+    "Penalty": "goals",
+    "Groups": "_people.attributes",
+    "Features": "_table.features",
     "AuditReport": "_audit.audit",
     "audit": "_audit.audit",
     "Moves": "_audit.moves",
+    "Repair": "_fit.repair",
+    "repair": "_fit.repair",
     "compare": "_audit.moves",
     "describe_error": "_audit.epsilon",
     "ClusterNumbers": "_numbers.study",
@@ -66,7 +93,7 @@ _HOMES = {
     "Stability": "estimators",
     "stability": "estimators",
 }
-_MODULES = ("baselines", "datasets", "errors", "graphs", "metrics", "plotting", "report", "scaling")
+_MODULES = ("baselines", "datasets", "errors", "goals", "graphs", "metrics", "plotting", "report", "scaling", "solvers")
 
 
 def __getattr__(name: str) -> Any:

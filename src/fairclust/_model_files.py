@@ -23,18 +23,24 @@ from scipy import sparse
 
 from ._checks import check_sparse
 from ._files import atomic
-from ._fit.records import StopReason
-from ._people.attributes import Attribute, Attributes, Column
-from ._table.features import Category, Features, Number
+from ._fit.loop import StopReason
+from ._people.attributes import Attribute, Attributes, Column, Groups
+from ._table.features import Category, Features, LearnedFeatures, Number
 from .errors import InvalidInputError
+from .goals import GOALS, Goal
+from .solvers import BoundOptimization, Dual
 
 FORMAT = 1
 """Number of the layout. Higher numbers are refused; each lower one keeps a reader."""
 
 _TEXT = "model.json"
 _RECORDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Attribute, Attributes, Column, Features, Number, Category)
-}
+    kind.__name__: kind
+    for kind in (
+        Attribute, Attributes, Column, LearnedFeatures, Number, Category, Groups, Features, Dual, BoundOptimization,
+        *(goal for goal in GOALS.values() if goal.__module__.startswith("fairclust.")),  # users' goals are code
+    )
+}  # fmt: skip
 _PLAIN = "biufU"  # kinds of arrays that a .npy holds as they are
 _LONGEST_TEXT = 1 << 28  # bytes of JSON; names of groups and features are in it, rows are not
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same model gives the same bytes
@@ -167,11 +173,16 @@ class _Writer:
             return {"$tuple": [self.encoded(part, name) for part in value]}
         if isinstance(value, Mapping):
             return {"$dict": [[self.encoded(key, name), self.encoded(part, name)] for key, part in value.items()]}
-        if is_dataclass(value) and type(value).__name__ in _RECORDS:
+        if is_dataclass(value) and type(value) is _RECORDS.get(type(value).__name__):
             own = {item.name: self.encoded(getattr(value, item.name), name) for item in fields(value)}
             return {f"${type(value).__name__}": own}
         if hasattr(value, "compute"):  # a Dask array
             return self.encoded(np.asarray(value), name)
+        if isinstance(value, Goal):
+            raise InvalidInputError(
+                f"{name} is {type(value).__name__}, a goal of your own. A model file holds no code, so it could not be "
+                "read back. Keep this model with pickle or joblib, or fit with one of fairclust's goals."
+            )
         raise InvalidInputError(
             f"{name} is {type(value).__name__}, which a model file cannot hold. Set it to a plain value before saving, "
             "for example with set_params: what was fitted stays as it is."

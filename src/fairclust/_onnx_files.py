@@ -17,7 +17,7 @@ import numpy as np
 
 from ._files import atomic
 from ._people.attributes import MISSING_NAME, Attribute, Attributes, Column
-from ._table.features import Category, Features
+from ._table.features import Category, LearnedFeatures
 from ._typing import AnyArray, FloatArray
 from .errors import InvalidInputError, MissingExtraError
 
@@ -38,7 +38,7 @@ class Rule:
     ----------
     metric : {"squared", "euclidean", "manhattan"}
     centers : ndarray of shape (n_clusters, n_coordinates)
-    features : Features or None
+    features : LearnedFeatures or None
         How a table is read; None: X is a matrix of numbers.
     attributes : Attributes or None
         Who is in which group; None: no prices.
@@ -51,7 +51,7 @@ class Rule:
 
     metric: str
     centers: FloatArray
-    features: Features | None
+    features: LearnedFeatures | None
     attributes: Attributes | None
     column_prices: FloatArray
     size_prices: FloatArray
@@ -206,7 +206,7 @@ def _not_finite(graph: _Graph, total: str) -> str:
     return graph.add("Not", graph.add("Less", total, graph.constant(np.float64(np.finfo(float).max))))
 
 
-def _table_cost(graph: _Graph, rule: Rule, features: Features) -> tuple[str, list[str]]:
+def _table_cost(graph: _Graph, rule: Rule, features: LearnedFeatures) -> tuple[str, list[str]]:
     """Squared distances of the rows of a table, a column at a time."""
     costs: list[str] = []
     refused: list[str] = []
@@ -217,10 +217,12 @@ def _table_cost(graph: _Graph, rule: Rule, features: Features) -> tuple[str, lis
             own = rule.centers[:, end : end + len(kind.categories)].astype(np.float64)
             end += len(kind.categories)
             known, missing = _category(graph, kind)
-            costs.append(_category_cost(graph, kind, own, known, missing))
+            costs.append(_category_cost(graph, kind, own, known, missing, imputes=features.imputes))
         else:
             column = graph.column(kind.name, "DOUBLE")
             missing = graph.add("IsNaN", column)
+            if features.imputes:
+                column = graph.add("Where", missing, graph.constant(np.float64(kind.fill)), column)
             column = graph.add("Sub", column, graph.constant(np.float64(kind.mean)))
             scaled.append(graph.add("Mul", column, graph.constant(np.float64(kind.scale))))
         if missing is not None and not features.allows_gaps:
@@ -240,7 +242,9 @@ def _category(graph: _Graph, kind: Category) -> tuple[str, str | None]:
     return _one_hot(graph, kind.name, named, "categories")
 
 
-def _category_cost(graph: _Graph, kind: Category, own: FloatArray, known: str, missing: str | None) -> str:
+def _category_cost(
+    graph: _Graph, kind: Category, own: FloatArray, known: str, missing: str | None, *, imputes: bool
+) -> str:
     """Cost Σ_c (unit·1[x = c] − centre_c)²: of one that was never seen, with no 1 in it; of a gap, nothing."""
     base = (own**2).sum(axis=1)
     gain = np.maximum(kind.unit**2 - 2.0 * kind.unit * own + base[:, None], 0.0).T  # rounding must not pay
@@ -249,7 +253,7 @@ def _category_cost(graph: _Graph, kind: Category, own: FloatArray, known: str, m
         *_, own_gap = gain
         gain = gain[:-1]
     else:
-        own_gap = np.zeros(len(own))
+        own_gap = gain[kind.fill] if imputes else np.zeros(len(own))
     cost = graph.add("Add", graph.times(graph.as_number(known), gain - never), graph.constant(never[None]))
     return cost if missing is None else graph.add("Where", missing, graph.constant(own_gap[None]), cost)
 

@@ -12,16 +12,13 @@
     └── FairclustWarning
         ├── FairnessGoalMissed         the asked fairness level was not reached; the message says how close
         ├── NoGroupsWarning            fairness was asked for, but no groups were given
-        ├── SmallGroupWarning          a group has fewer people than there are clusters, so the goal cannot be met
         ├── EmptyClusterWarning        fewer clusters than asked for could be filled
-        ├── ClusterSizeWarning         a cluster is smaller or larger than asked for; the message says by how much
         └── SlowKernelsWarning         the compiled kernels are absent; NumPy does the work
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "ClusterSizeWarning",
     "DataUnavailableError",
     "EmptyClusterWarning",
     "FairclustError",
@@ -31,7 +28,6 @@ __all__ = [
     "MissingExtraError",
     "NoGroupsWarning",
     "SlowKernelsWarning",
-    "SmallGroupWarning",
 ]
 
 
@@ -125,22 +121,11 @@ class NoGroupsWarning(FairclustWarning):
     Examples
     --------
     >>> import warnings
-    >>> from fairclust import FairKMeans, NoGroupsWarning
+    >>> from fairclust import FairKMeans, MinBalance, NoGroupsWarning
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warnings.simplefilter("always")
-    ...     model = FairKMeans(2, min_balance=0.5, random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
+    ...     model = FairKMeans(2, goal=MinBalance(0.5), random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
     >>> told[0].category is NoGroupsWarning
-    True
-    """
-
-
-class SmallGroupWarning(FairclustWarning):
-    """A group has fewer people than there are clusters, so that the goal cannot be met everywhere.
-
-    Examples
-    --------
-    >>> from fairclust.errors import FairclustWarning, SmallGroupWarning
-    >>> issubclass(SmallGroupWarning, FairclustWarning)
     True
     """
 
@@ -152,17 +137,6 @@ class EmptyClusterWarning(FairclustWarning):
     --------
     >>> from fairclust.errors import EmptyClusterWarning, FairclustWarning
     >>> issubclass(EmptyClusterWarning, FairclustWarning)
-    True
-    """
-
-
-class ClusterSizeWarning(FairclustWarning):
-    """A cluster is smaller or larger than asked for; the message says by how much.
-
-    Examples
-    --------
-    >>> from fairclust.errors import ClusterSizeWarning, FairclustWarning
-    >>> issubclass(ClusterSizeWarning, FairclustWarning)
     True
     """
 

@@ -17,12 +17,11 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
 from ._checks import check_choice, check_sparse
-from ._fairness.kl import KLFairness
-from ._fairness.notion import SMALLEST_SHARE
-from ._fairness.overlap import OverlapFairness
-from ._people.attributes import Attribute, Options, Population
+from ._dual.overlaps import generalised_divergence
+from ._dual.terms import SMALLEST_SHARE, divergence
+from ._people.attributes import Attribute, Groups, Population, read_options
 from ._people.columns import read_columns, to_column
-from ._people.encode import Groups, encode_groups, encode_people
+from ._people.encode import EncodedGroups, encode_groups, encode_people
 from ._typing import AnyArray, FloatArray, IntArray
 from .errors import InvalidInputError
 from .graphs import SYMMETRY_TOLERANCE
@@ -105,8 +104,8 @@ class Composition:
     def fairness_errors(self) -> FloatArray:
         """KL(target ‖ shares) of each cluster, shape (n_clusters,)."""
         if self.everyone is None:
-            return KLFairness(self.target).value(self.counts)
-        return OverlapFairness(self.target).value(np.column_stack((self.counts, self.everyone)))
+            return divergence(self.target, self.proportions)
+        return generalised_divergence(self.target, self.proportions)
 
     @property
     def error_parts(self) -> FloatArray:
@@ -136,9 +135,7 @@ def compositions(
     *,
     target_proportions: Targets = None,
     sample_weight: Any = None,
-    intersections: bool = False,
-    missing_groups: str = "error",
-    quantile_bins: Any = None,
+    groups: Groups | None = None,
 ) -> dict[str, Composition]:
     """Count the groups of every sensitive attribute in every cluster.
 
@@ -155,12 +152,8 @@ def compositions(
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0. A row of weight 0 counts as absent: a cluster that holds only such rows is left out, while a
         group keeps its column, so that the columns stay in step with the target.
-    intersections : bool, default=False
-        One table of the combinations that occur instead of one per attribute.
-    missing_groups : {"error", "own", "ignore"}, default="error"
-        What a missing group is: an error, a group of its own, or a row that does not count in this attribute.
-    quantile_bins : int, dict or None, default=None
-        Cut a numeric attribute into so many ranges of about equal weight; {attribute: number} with several.
+    groups : Groups or None, default=None
+        How sensitive columns become groups.
 
     Returns
     -------
@@ -180,11 +173,11 @@ def compositions(
     n_samples = len(column)
     table = read_columns(sensitive_features)
     _check_rows("sensitive_features", table.columns[0], n_samples, "labels")
-    weights = _weights(sample_weight, n_samples, "labels")
+    weights = checked_weights(sample_weight, n_samples, "labels")
     clusters = encode_groups(column, argument="labels")
     people = encode_people(
         table,
-        options=Options(intersections, missing_groups, quantile_bins),
+        options=read_options(groups),
         target_proportions=target_proportions,
         weights=weights,
         n_clusters=clusters.n_groups,
@@ -192,12 +185,12 @@ def compositions(
     return count_cells(clusters, people, weights)
 
 
-def count_cells(clusters: Groups, people: Population, weights: FloatArray) -> dict[str, Composition]:
+def count_cells(clusters: EncodedGroups, people: Population, weights: FloatArray) -> dict[str, Composition]:
     """Count people whose cells are known already: what :func:`compositions` does, for the attributes of a fit.
 
     Parameters
     ----------
-    clusters : Groups
+    clusters : EncodedGroups
         The labels, encoded.
     people : Population
     weights : ndarray of shape (n_samples,)
@@ -226,15 +219,13 @@ def composition(
     *,
     target_proportions: Targets = None,
     sample_weight: Any = None,
-    intersections: bool = False,
-    missing_groups: str = "error",
-    quantile_bins: Any = None,
+    groups: Groups | None = None,
 ) -> Composition:
     """Count the groups of one sensitive attribute in every cluster.
 
     Parameters
     ----------
-    labels, sensitive_features, target_proportions, sample_weight, intersections, missing_groups, quantile_bins
+    labels, sensitive_features, target_proportions, sample_weight, groups
         As for :func:`compositions`, which takes several attributes.
 
     Returns
@@ -260,14 +251,12 @@ def composition(
         sensitive_features,
         target_proportions=target_proportions,
         sample_weight=sample_weight,
-        intersections=intersections,
-        missing_groups=missing_groups,
-        quantile_bins=quantile_bins,
+        groups=groups,
     )
     if len(tables) > 1:
         raise InvalidInputError(
             f"sensitive_features has {len(tables)} attributes: {', '.join(map(repr, tables))}. Use compositions() for "
-            "a table of each, or intersections=True for one of their combinations."
+            "a table of each, or groups=Groups(intersections=True) for one of their combinations."
         )
     return next(iter(tables.values()))
 
@@ -282,7 +271,7 @@ def _one_table(attribute: Attribute, cluster_names: AnyArray, counts: FloatArray
     )
 
 
-def balance(labels: Any, sensitive_features: Any, *, sample_weight: Any = None, **groups: Any) -> float:
+def balance(labels: Any, sensitive_features: Any, *, sample_weight: Any = None, groups: Groups | None = None) -> float:
     """Balance of a clustering: the smallest ratio between two group counts of an attribute, in the worst cluster.
 
     Parameters
@@ -293,8 +282,8 @@ def balance(labels: Any, sensitive_features: Any, *, sample_weight: Any = None, 
         Group of each point in each attribute, as for :func:`compositions`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0.
-    **groups
-        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`compositions`.
+    groups : Groups or None, default=None
+        How sensitive columns become groups.
 
     Returns
     -------
@@ -312,7 +301,7 @@ def balance(labels: Any, sensitive_features: Any, *, sample_weight: Any = None, 
     >>> metrics.balance([0, 0, 0, 1, 1], ["F", "M", "M", "F", "M"])
     0.5
     """
-    tables = compositions(labels, sensitive_features, sample_weight=sample_weight, **groups)
+    tables = compositions(labels, sensitive_features, sample_weight=sample_weight, groups=groups)
     return min(float(table.balances.min()) for table in tables.values())
 
 
@@ -324,7 +313,7 @@ def fairness_error(
     average: Literal["sum", "max", "mean"] = "sum",
     *,
     sample_weight: Any = None,
-    **groups: Any,
+    groups: Groups | None = None,
 ) -> float: ...
 
 
@@ -336,7 +325,7 @@ def fairness_error(
     *,
     average: None,
     sample_weight: Any = None,
-    **groups: Any,
+    groups: Groups | None = None,
 ) -> FloatArray: ...
 
 
@@ -348,7 +337,7 @@ def fairness_error(
     average: None,
     *,
     sample_weight: Any = None,
-    **groups: Any,
+    groups: Groups | None = None,
 ) -> FloatArray: ...
 
 
@@ -359,7 +348,7 @@ def fairness_error(
     average: Literal["sum", "max", "mean"] | None = "sum",
     *,
     sample_weight: Any = None,
-    **groups: Any,
+    groups: Groups | None = None,
 ) -> float | FloatArray:
     """Fairness error: KL(target ‖ cluster shares), summed over the clusters (and over several attributes).
 
@@ -376,8 +365,8 @@ def fairness_error(
         every attribute. None: the error of each cluster, in sorted label order.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0.
-    **groups
-        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`compositions`.
+    groups : Groups or None, default=None
+        How sensitive columns become groups.
 
     Returns
     -------
@@ -400,7 +389,7 @@ def fairness_error(
     if average is not None:
         check_choice("average", average, ("sum", "max", "mean"))
     tables = compositions(
-        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, **groups
+        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, groups=groups
     )
     errors = np.stack([table.fairness_errors for table in tables.values()], axis=1)
     if average is None:
@@ -408,7 +397,9 @@ def fairness_error(
     return float(getattr(errors, average)())
 
 
-def group_proportions(labels: Any, sensitive_features: Any, *, sample_weight: Any = None, **groups: Any) -> FloatArray:
+def group_proportions(
+    labels: Any, sensitive_features: Any, *, sample_weight: Any = None, groups: Groups | None = None
+) -> FloatArray:
     """Share of each group in each cluster.
 
     Parameters
@@ -419,8 +410,8 @@ def group_proportions(labels: Any, sensitive_features: Any, *, sample_weight: An
         Group of each point in each attribute, as for :func:`compositions`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0.
-    **groups
-        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`compositions`.
+    groups : Groups or None, default=None
+        How sensitive columns become groups.
 
     Returns
     -------
@@ -435,7 +426,7 @@ def group_proportions(labels: Any, sensitive_features: Any, *, sample_weight: An
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-    tables = compositions(labels, sensitive_features, sample_weight=sample_weight, **groups)
+    tables = compositions(labels, sensitive_features, sample_weight=sample_weight, groups=groups)
     return np.concatenate([table.proportions for table in tables.values()], axis=1)
 
 
@@ -466,15 +457,11 @@ def kmeans_objective(X: Any, labels: Any, *, sample_weight: Any = None) -> float
     >>> metrics.kmeans_objective([[0.0], [2.0], [10.0]], ["a", "a", "b"])
     2.0
     """
-    X = _data(X)
+    X = checked_data(X)
     codes = _cluster_codes(labels, X.shape[0], "X")
-    weights = _weights(sample_weight, len(codes), "X")
-    mass = np.bincount(codes, weights=weights)
-    sums = np.zeros((len(mass), X.shape[1]))
-    for rows, block in _row_blocks(X):
-        _add_by_cluster(sums, block, codes[rows], weights[rows])
-    means = sums / np.where(mass > 0, mass, 1.0)[:, None]
-    cost, drift = 0.0, np.zeros_like(sums)
+    weights = checked_weights(sample_weight, len(codes), "X")
+    mass, means = np.bincount(codes, weights=weights), cluster_means(X, codes, weights)
+    cost, drift = 0.0, np.zeros_like(means)
     for rows, block in _row_blocks(X):
         block -= means[codes[rows]]
         cost += float(weights[rows] @ np.einsum("ij,ij->i", block, block))
@@ -516,9 +503,9 @@ def kmedian_objective(
     5.0
     """
     check_choice("metric", metric, tuple(_DISTANCES))
-    X = _data(X)
+    X = checked_data(X)
     codes = _cluster_codes(labels, X.shape[0], "X")
-    weights = _weights(sample_weight, len(codes), "X")
+    weights = checked_weights(sample_weight, len(codes), "X")
     held = np.flatnonzero(weights > 0)
     order = held[np.argsort(codes[held], kind="stable")]
     starts = np.flatnonzero(np.diff(codes[order])) + 1
@@ -589,7 +576,8 @@ def _check_rows(name: str, values: AnyArray, n_samples: int, of: str) -> None:
         )
 
 
-def _weights(sample_weight: Any, n_samples: int, of: str) -> FloatArray:
+def checked_weights(sample_weight: Any, n_samples: int, of: str) -> FloatArray:
+    """Sample weights as numbers ≥ 0, of which one is above 0; ``of``: what they go with."""
     if sample_weight is None:
         return np.ones(n_samples)
     column = to_column(sample_weight, "sample_weight")
@@ -606,7 +594,8 @@ def _weights(sample_weight: Any, n_samples: int, of: str) -> FloatArray:
     return weights
 
 
-def _data(X: Any) -> Any:
+def checked_data(X: Any) -> Any:
+    """Rows of numbers, dense or sparse."""
     return check_array(check_sparse(X), accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
 
 
@@ -647,6 +636,21 @@ def _row_blocks(X: Any) -> Iterator[tuple[slice, FloatArray]]:
 
 def _dense(part: Any) -> FloatArray:
     return np.array(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
+
+
+def cluster_means(X: Any, codes: IntArray, weights: FloatArray) -> FloatArray:
+    """Means of the clusters 0, 1, …, in float64; of a cluster without weight 0.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    codes, weights : ndarray of shape (n_samples,)
+    """
+    mass = np.bincount(codes, weights=weights)
+    sums = np.zeros((len(mass), X.shape[1]))
+    for rows, block in _row_blocks(X):
+        _add_by_cluster(sums, block, codes[rows], weights[rows])
+    return sums / np.where(mass > 0, mass, 1.0)[:, None]
 
 
 def _add_by_cluster(sums: FloatArray, block: FloatArray, codes: IntArray, weights: FloatArray) -> None:

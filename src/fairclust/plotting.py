@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ._audit.audit import audit_each
 from ._typing import AnyArray, FloatArray
 from .errors import InvalidInputError, MissingExtraError
+from .goals import Goal, brief
 
 __all__ = ["CompositionDisplay", "ConvergenceDisplay", "TradeoffDisplay"]
 
@@ -22,12 +24,14 @@ _LONGEST_NAME = 30  # letters of a name in a legend or on an axis
 
 
 class TradeoffDisplay:
-    """The price of fair clusters: clustering objective against fairness error, one point per fairness weight.
+    """The price of fair clusters: clustering objective against fairness error, one point per goal.
 
     Parameters
     ----------
-    fairness_errors, objectives, fairness_weights : ndarray of shape (n_points,)
+    fairness_errors, objectives : ndarray of shape (n_points,)
         Scores along the path.
+    goals : sequence of Goal or None
+        What each point was asked for.
     chosen : int or None, default=None
         Point to mark.
 
@@ -52,25 +56,25 @@ class TradeoffDisplay:
         self,
         fairness_errors: FloatArray,
         objectives: FloatArray,
-        fairness_weights: FloatArray,
+        goals: Sequence[Goal | None],
         *,
         chosen: int | None = None,
     ) -> None:
         self.fairness_errors = fairness_errors
         self.objectives = objectives
-        self.fairness_weights = fairness_weights
+        self.goals = goals
         self.chosen = chosen
 
     @classmethod
-    def from_path(cls, path: Any, *, max_fairness_error: float | None = None, ax: Any = None) -> Self:
+    def from_path(cls, path: Any, *, goal: Any = None, ax: Any = None) -> Self:
         """Draw a fairness path.
 
         Parameters
         ----------
         path : FairnessPath
             What :func:`fairclust.fairness_path` returned.
-        max_fairness_error : float or None, default=None
-            Marks the smallest weight with a fairness error of at most this in every cluster, where there is one.
+        goal : Goal, float or None, default=None
+            Marks the cheapest point that meets this, as ``path.select(goal)`` finds it, where there is one.
         ax : matplotlib axes or None, default=None
             Where to draw. None: a new figure.
 
@@ -78,11 +82,8 @@ class TradeoffDisplay:
         -------
         display : TradeoffDisplay
         """
-        chosen = None
-        if max_fairness_error is not None:
-            met = np.flatnonzero(path.max_fairness_errors <= max_fairness_error)
-            chosen = int(met[0]) if len(met) else None
-        return cls(path.fairness_errors, path.objectives, path.fairness_weights, chosen=chosen).plot(ax)
+        chosen = None if goal is None or not path.meets(goal).any() else path.index_of(goal)
+        return cls(path.fairness_errors, path.objectives, path.goals, chosen=chosen).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -107,8 +108,9 @@ class TradeoffDisplay:
         if self.chosen is not None:
             at = self.fairness_errors[self.chosen], self.objectives[self.chosen]
             self.ax_.plot(*at, "o", markersize=12, markerfacecolor="none", markeredgecolor=_CHOSEN, markeredgewidth=2)
-            weight = f"λ = {self.fairness_weights[self.chosen]:.4g}"
-            self.ax_.annotate(weight, at, xytext=(10, 8), textcoords="offset points", color=_CHOSEN)
+            self.ax_.annotate(
+                brief(self.goals[self.chosen]), at, xytext=(10, 8), textcoords="offset points", color=_CHOSEN
+            )
         _tidy(self.ax_)
         return self
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairclust import metrics
+from fairclust import Bounds, ExactProportions, Groups, MaxCostIncrease, MinBalance, Penalty, metrics
 from fairclust._audit.audit import audit
 from fairclust.errors import InvalidInputError, MissingExtraError
 
@@ -98,7 +98,7 @@ def test_arguments_travel_by_keyword():
 
 def test_data_adds_the_kmeans_objective():
     X = np.array([[0.0], [0.0], [2.0], [2.0], [5.0], [5.0]])
-    report = audit(LABELS, SEX, X)
+    report = audit(LABELS, SEX, X=X)
     assert report.kmeans_objective == metrics.kmeans_objective(X, LABELS) == 4.0
     assert "K-means objective: 4." in str(report)
 
@@ -126,7 +126,90 @@ def test_wrong_lengths_are_an_error():
     with pytest.raises(InvalidInputError, match="sensitive_features has 5 rows but labels has 6"):
         audit(LABELS, SEX[:5])
     with pytest.raises(InvalidInputError, match="labels has 6 rows but X has 7"):
-        audit(LABELS, SEX, np.zeros((7, 1)))
+        audit(LABELS, SEX, X=np.zeros((7, 1)))
+
+
+# --- goals ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_cluster_is_held_against_the_goal_in_the_goals_own_unit():
+    report = audit(LABELS, SEX, goal=MinBalance(0.5))
+    assert report.figures == pytest.approx([1 / 3, 1.0])
+    assert report.passed_clusters.tolist() == [False, True]
+    assert report.passed is False
+    assert audit(LABELS, SEX, goal=0.06).passed is True
+    assert audit(LABELS, SEX, goal=0.06).figures.tolist() == report.fairness_errors.tolist()
+
+
+@pytest.mark.parametrize(
+    ("goal", "passed"),
+    [
+        (0.02, [True, False]),
+        (Bounds({"F": (0.3, 0.6)}), [False, True]),
+        (Bounds(0.1), [False, False]),
+        (ExactProportions(), [True, True]),  # 1 of 4 is the floor of 4/3, 1 of 2 the ceiling of 2/3
+        (MinBalance(0.1), [True, True]),
+    ],
+)
+def test_goals_pass_or_fail_as_by_hand(goal, passed):
+    assert audit(LABELS, SEX, goal=goal).passed_clusters.tolist() == passed
+
+
+def test_without_a_goal_nothing_passes_or_fails():
+    report = audit(LABELS, SEX)
+    assert report.passed is None
+    assert report.passed_clusters is None
+    assert "passed" not in report.to_dict()
+    assert "pass" not in str(report)
+
+
+def test_every_form_of_a_report_has_figure_limit_and_verdict():
+    report = audit(LABELS, SEX, goal=MinBalance(0.5))
+    assert "Goal MinBalance(limit=0.5): 1 of 2 clusters pass. Cluster 0 does not." in str(report)
+    assert "MinBalance(0.5)" in str(report).splitlines()[2]
+    content = report.to_dict()
+    assert (content["goal"], content["limit"], content["passed"]) == ("MinBalance(limit=0.5)", 0.5, False)
+    assert [row["passed"] for row in content["clusters"]] == [False, True]
+    assert json.loads(json.dumps(content)) == content
+    frame = report.to_frame()
+    assert frame["figure"].tolist() == report.figures.tolist()
+    assert frame["limit"].tolist() == [0.5, 0.5]
+    assert frame["passed"].tolist() == [False, True]
+    text = read_html(report).text
+    assert text.count("fails") == text.count("passes") == 1
+
+
+def test_a_cluster_passes_only_in_all_attributes():
+    table = {"sex": SEX, "half": [0, 1, 0, 1, 0, 1]}
+    reports = audit(LABELS, table, goal=MinBalance(0.5))
+    assert reports["half"].passed_clusters.tolist() == [True, True]
+    assert reports.passed_clusters.tolist() == [False, True]
+    assert reports.passed is False
+    assert reports.to_dict()["passed"] is False
+
+
+def test_overlapping_groups_and_weights_can_be_held_against_a_goal():
+    matrix = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=bool)
+    assert audit([0, 0, 1, 1], matrix, goal=MinBalance(0.4)).passed_clusters.tolist() == [True, False]
+    assert audit(LABELS, SEX, goal=MinBalance(0.5), sample_weight=[2, 1, 1, 1, 1, 1]).passed_clusters.all()
+
+
+def test_a_verdict_on_a_hidden_cluster_is_hidden():
+    report = audit(*crossed([[3, 40], [30, 50], [35, 45]]), goal=MinBalance(0.5), suppress_below=5)
+    lines = str(report).split("\n\n")[1].splitlines()
+    assert ["fails" in line or "passes" in line for line in lines[1:4]] == [False, False, True]
+    assert "clusters pass" not in str(report)
+
+
+@pytest.mark.parametrize("goal", [Penalty(3.0), MaxCostIncrease(0.1)])
+def test_what_labels_neither_meet_nor_miss_is_refused(goal):
+    with pytest.raises(InvalidInputError, match="says what clusters may cost"):
+        audit(LABELS, SEX, goal=goal)
+
+
+def test_a_goal_for_groups_that_do_not_exist_is_refused():
+    with pytest.raises(InvalidInputError, match="Bounds names group 'X'"):
+        audit(LABELS, SEX, goal=Bounds({"X": (0.3, 0.6)}))
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -177,7 +260,7 @@ def test_the_row_of_all_is_everybody_as_one_cluster():
 
 
 def test_rows_that_do_not_count_are_not_called_weight():
-    report = audit([0, 0, 1, 1], ["a", "b", None, "b"], missing_groups="ignore")
+    report = audit([0, 0, 1, 1], ["a", "b", None, "b"], groups=Groups(missing="ignore"))
     assert "4 points (3 of them counted)" in str(report)
     assert "total weight" not in str(report)
     assert "(total weight 5)" in str(audit([0, 0, 1, 1], list("abab"), sample_weight=[2, 1, 1, 1]))

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from fairclust import describe_error, metrics
-from fairclust._audit.epsilon import one_person_more
+from fairclust._audit.epsilon import allowed_shares, one_person_more
 from fairclust.errors import InvalidInputError
+from fairclust.goals import Attribute, Bounds, MaxFairnessError
 
 
 @pytest.mark.parametrize(("shares", "points"), [((0.5, 0.5), 7.0), ((0.1, 0.9), 4.0)])
@@ -49,3 +50,15 @@ def test_wrong_shares_are_refused():
         describe_error(0.01, [0.4, 0.5])
     with pytest.raises(InvalidInputError, match="one share ≥ 0 per group"):
         describe_error(0.01, [1.5, -0.5])
+
+
+def test_shares_that_any_goal_allows_are_found_by_its_own_term():
+    attribute = Attribute(np.array(["F", "M"]), np.eye(2), np.array([0.5, 0.5]))
+    assert (
+        allowed_shares(MaxFairnessError(0.01), attribute, 1000.0)
+        == describe_error(0.01, {"F": 0.5, "M": 0.5}).sentences()
+    )
+    assert allowed_shares(Bounds({"F": (0.2, 0.6)}), attribute, 100.0) == [
+        "F: 20.0 % to 60.0 % of a cluster, 50.0 % wanted.",
+        "M: 40.0 % to 80.0 % of a cluster, 50.0 % wanted.",
+    ]

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairclust import FairKMeans, fairness_path
+from fairclust import FairKMeans, Penalty, fairness_path
 from fairclust._files import atomic
 from fairclust.cli import main
 from fairclust.metrics import fairness_error
@@ -250,7 +250,9 @@ def test_json_summary_holds_the_audit_the_settings_and_the_times(fairclust, peop
     outcome = fairclust("fit", people_csv, *FIT, "--json", "--out", "labels.csv")
     summary = json.loads(outcome.out)
     assert summary["audit"]["max_fairness_error"] <= 0.01
-    assert summary["fairness_goal_met"] is True
+    assert summary["goal"] == "MaxFairnessError(limit=0.01)"
+    assert summary["goal_met"] is True
+    assert summary["n_evaluations"] > 0
     assert summary["settings"]["n_clusters"] == 3
     assert {"read", "fit", "write"} <= set(summary["seconds"])
     assert summary["written"] == {"out": "labels.csv"}
@@ -342,7 +344,7 @@ def test_several_sensitive_columns_are_each_balanced(fairclust, people_csv):
     audits = summary["audit"]["attributes"]
     assert list(audits) == ["sex", "job"]
     assert summary["audit"]["max_fairness_error"] == max(one["max_fairness_error"] for one in audits.values()) <= 0.01
-    assert summary["fairness_goal_met"]
+    assert summary["goal_met"]
     shown = fairclust("fit", people_csv, "--sensitive", "sex,job", "-k", "2", "--report", "two.html")
     assert "sex, job are each balanced by themselves" in shown.noted
     page = Path("two.html").read_text(encoding="utf-8")
@@ -412,7 +414,16 @@ def test_intersections_make_a_group_of_each_combination(fairclust, people_csv):
         ((*FIT, "--target", "F0.5"), "which is not group=share"),
         ((*FIT, "--target", "F=0.5,M=0.6"), "adds up to 1.1, not 1"),
         ((*FIT, "--fairness-weight", "1", "--max-fairness-error", "0.1"), "Give one of them"),
-        ((*FIT, "--fairness-weight", "-1"), "a number ≥ 0 is needed"),
+        (
+            (*FIT, "--fairness-weight", "-1"),
+            "--fairness-weight '-1', but a value at least 0 is needed, for example 9000",
+        ),
+        ((*FIT, "--min-balance", "much"), "--min-balance 'much', but a value above 0, at most 1 is needed"),
+        ((*FIT, "--min-balance", "1.2"), "--min-balance '1.2', but a value above 0, at most 1 is needed"),
+        ((*FIT, "--round-bounds"), "--round-bounds needs --bounds"),
+        ((*FIT, "--bounds", "X=0.1:0.2"), "Bounds names group 'X', but the groups are 'F', 'M'"),
+        ((*FIT, "--sizes", "some"), "--sizes 'some' is neither 'equal' nor a number of rows per cluster"),
+        ((*FIT, "--unknown-groups", "any"), "--unknown-groups 'any' is not known. Choose error, nearest"),
         (("--sensitive", "sex", "-k", "0"), "n_clusters=0"),
         (("--sensitive", "sex", "-k", "121"), "Use at most 120"),
         ((*FIT, "--out", "."), "is a directory"),
@@ -588,7 +599,7 @@ def test_path_is_that_of_the_library(fairclust, people_csv):
     X = frame.select("age", "income").to_numpy()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     path = fairness_path(
-        FairKMeans(3, random_state=0), X, sensitive_features=frame["sex"], fairness_weights=[0, 50, 5000]
+        FairKMeans(3, random_state=0), X, sensitive_features=frame["sex"], goals=[Penalty(w) for w in (0, 50, 5000)]
     )
     assert found["path"]["objective"] == pytest.approx(path.objectives.tolist(), rel=1e-9)
     assert found["path"]["fairness_weight"] == [0, 50, 5000]
@@ -611,7 +622,8 @@ def test_path_writes_an_explorer_with_the_files_row_numbers(fairclust, tmp_path)
     ("arguments", "sentence"),
     [
         (("--weights", "0,x"), "is not a list of numbers"),
-        (("--weights", "-1"), "numbers ≥ 0 are needed"),
+        (("--weights", "-1"), "a number at least 0 is needed"),
+        (("--fairness-weight", "1"), "No such option: --fairness-weight"),
         (("--report", "."), "is a directory"),
     ],
 )
@@ -640,6 +652,9 @@ def test_every_objective_is_fitted_by_its_estimator(fairclust, people_csv, objec
         (("--exact",), lambda audit: max(abs(c["counts"][0] - c["size"] / 2) for c in audit["clusters"]) <= 1),
         (("--max-cost-increase", "0.5"), lambda audit: True),
         (("--min-cluster-size", "30"), lambda audit: min(c["size"] for c in audit["clusters"]) >= 30),
+        (("--bounds", "F=40%:60%", "--round-bounds"), lambda audit: True),
+        (("--sizes", "equal"), lambda audit: {c["size"] for c in audit["clusters"]} == {40}),
+        (("--sizes", "30,50,40"), lambda audit: sorted(c["size"] for c in audit["clusters"]) == [30, 40, 50]),
         (("--max-cluster-size", "40%"), lambda audit: max(c["size"] for c in audit["clusters"]) <= 48),
     ],
 )
@@ -652,8 +667,8 @@ def test_every_goal_is_on_the_command_line(fairclust, people_csv, goal, holds):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--exact", "--min-balance", "0.5"), "--min-balance and --exact are both given"),
-        (("--bounds", "F=0.4"), "is not group=lower:upper. Write F=0.4:0.6"),
+        (("--exact", "--min-balance", "0.5"), "--exact and --min-balance are both given"),
+        (("--bounds", "F=0.4"), "is not GROUP=LOWER:UPPER, for example F=0.3:0.4"),
         (("--min-cluster-size", "few"), "is not a number of rows or a share"),
         (("--weight", "wight"), "column 'wight' (--weight) is not in people.csv"),
         (("--out", "x.xlsx"), ".xlsx is not written. Use .csv, .tsv (also with .gz behind it) or .parquet"),
@@ -718,7 +733,9 @@ def test_a_config_file_says_what_was_not_typed(fairclust, people_csv):
         'target = "F=0.5,M=0.5"\nstandardize = false\nfeatures = ["age", "income"]\n'
     )
     settings = json.loads(fairclust("fit", "--config", "run.toml", "--json", "--seed", "5").out)["settings"]
-    assert (settings["n_clusters"], settings["max_fairness_error"], settings["random_state"]) == (3, 0.02, 5)
+    assert (settings["n_clusters"], settings["goal"], settings["random_state"]) == (
+        3, "MaxFairnessError(limit=0.02)", 5
+    )  # fmt: skip
     assert settings["target_proportions"] == {"F": 0.5, "M": 0.5}
     Path("wrong.toml").write_text("max-fairness-eror = 0.02\n")
     outcome = fairclust("fit", people_csv, *FIT, "--config", "wrong.toml")
@@ -796,7 +813,11 @@ def test_a_reader_who_has_seen_enough_is_no_error(people_csv, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_help_loads_nothing_heavy():
+@pytest.mark.parametrize(
+    ("command", "needed"),
+    [("--help", []), ("predict", []), ("fit", ["numpy", "scipy"])],  # goals tell their options, and need arrays
+)
+def test_help_loads_nothing_heavy(command, needed):
     code = (
         "import sys, contextlib, io, typer\n"
         "def quietly(run, *arguments):\n"
@@ -807,8 +828,62 @@ def test_help_loads_nothing_heavy():
         "quietly(smallest, ['--help'])\n"
         "brought = set(sys.modules)  # old versions of typer load rich for any help\n"
         "from fairclust.cli import main\n"
-        "quietly(main, ['fit', '--help'])\n"
+        f"quietly(main, [{command!r}, '--help'])\n"
         "print(sorted({'numpy', 'sklearn', 'scipy', 'polars', 'rich', 'altair'} & (set(sys.modules) - brought)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == str(needed)
+
+
+# --- goals -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_audit_is_held_against_a_goal(fairclust, people_csv):
+    fairclust("fit", people_csv, *FIT, "--out", "labels.csv")
+    asked = ("audit", "labels.csv", "--sensitive", "sex")
+    passed = fairclust(*asked, "--max-fairness-error", "0.01")
+    assert passed.code == 0
+    assert "Goal MaxFairnessError(limit=0.01): every cluster passes." in passed.said
+    failed = fairclust("audit", people_csv, "--labels", "job", "--sensitive", "sex", "--min-balance", "1", "--json")
+    assert failed.code == 1
+    assert json.loads(failed.out)["passed"] is False
+    assert fairclust(*asked, "--fairness-weight", "1").code == 2
+    assert "are both given" in fairclust(*asked, "--exact", "--bounds", "0.2").noted
+
+
+def test_a_path_marks_any_goal(fairclust, people_csv):
+    found = fairclust("path", people_csv, *FIT, "--weights", "0,50,5000", "--min-balance", "0.5")
+    assert found.code == 0, found.err
+    assert "the smallest weight that meets MinBalance(limit=0.5) in every cluster" in found.said
+
+
+def test_a_goal_of_the_users_own_is_an_option_by_itself(fairclust, people_csv):
+    from dataclasses import dataclass
+
+    from fairclust.goals import GOALS, Bounds, Goal
+
+    @dataclass(frozen=True)
+    class MinShare(Goal):
+        limit: float
+        option, range, example = "min-share-of-f", "between 0 and 1", 0.4
+        help = "smallest share of F in a cluster"
+
+        def term(self, attribute):
+            return Bounds({"F": (self.limit, 1.0)}).term(attribute)
+
+        def figure(self, shares, attribute):
+            return shares[:, list(attribute.names).index("F")]
+
+    try:
+        asked = ("--min-share-of-f", "0.45")
+        outcome = fairclust("fit", people_csv, *FIT, *asked, "--json", "--out", "labels.csv")
+        summary = json.loads(outcome.out)
+        assert summary["goal"] == "MinShare(limit=0.45)"
+        assert min(cluster["proportions"][0] for cluster in summary["audit"]["clusters"]) >= 0.45
+        assert fairclust("audit", "labels.csv", "--sensitive", "sex", *asked).code == 0
+        assert fairclust("path", people_csv, *FIT, *asked, "--weights", "0,5000").code == 0
+        for command in ("fit", "audit", "path", "choose"):
+            assert "smallest share of F" in " ".join(fairclust(command, "--help").out.split())
+    finally:
+        del GOALS["min-share-of-f"]
+    assert fairclust("fit", people_csv, *FIT, "--min-share-of-f", "0.45").code == 2

@@ -59,7 +59,7 @@ def test_the_rows_of_the_fit_get_their_labels_again(fairclust, more):
     assert outcome.code == 0
     assert "fairness error" in outcome.said
     fitted, again = (polars.read_csv(name)["cluster"].to_numpy() for name in ("fitted.csv", "again.csv"))
-    assert (fitted == again).mean() > 0.99  # points on the border apart: a fixed weight is not polished
+    assert (fitted == again).mean() > 0.99  # points on the border apart: a penalty moves no single rows
 
 
 def test_new_rows_are_standardised_by_the_old(fairclust):
@@ -123,7 +123,7 @@ def test_without_groups_the_nearest_centre_is_taken(fairclust):
 
 def test_a_model_saved_in_python_labels_the_columns_it_was_fitted_on(fairclust):
     table = people()
-    model = library.FairKMeans(3, random_state=0, fairness_weight=5.0)
+    model = library.FairKMeans(3, random_state=0, goal=library.Penalty(5.0))
     model.fit(table.select("income", "age"), sensitive_features=table["sex"]).save("m.fairclust")
     table.write_csv("people.csv")
     assert fairclust("predict", "people.csv", "--model", "m.fairclust", "--out", "a.csv").code == 0

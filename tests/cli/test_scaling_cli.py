@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from fairclust import FairKMeans
+from fairclust import FairKMeans, Penalty
 from fairclust.scaling import ParquetBlocks
 
 polars = pytest.importorskip("polars", reason="the command line needs the extra 'cli'")
@@ -73,7 +73,7 @@ def test_rows_come_back_in_order_with_the_cluster_of_the_library(people, fairclu
         offset=np.array([mean, other.mean()]),
         scale=np.array([std, other.std(ddof=0)]),
     )
-    model = FairKMeans(3, fairness_weight=50, random_state=0).fit(blocks, sensitive_features="sex")
+    model = FairKMeans(3, goal=Penalty(50), random_state=0).fit(blocks, sensitive_features="sex")
     np.testing.assert_array_equal(written["cluster"].to_numpy(), model.labels_)
     counts = np.array(summary["audit"]["clusters"][0]["counts"])
     assert counts.sum() == (model.labels_ == 0).sum()

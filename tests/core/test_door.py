@@ -19,14 +19,9 @@ compiled = pytest.mark.skipif(not is_compiled, reason="no compiled kernels")
 INDICES = {
     "order": [-1, 10**6, 2**31 - 1],
     "labels": [-1, 1000, -(2**31)],
-    "known": [-1, 1000, -(2**31)],
     "codes": [-1, 1000],
     "indices": [-1, 10**6],
     "parent": [-1, 10**6],
-    "rows": [-1, 10**6],
-    "positions": [-1, 10**6],
-    "places": [-1, 10**6, 2**62],
-    "cells": [-1, 10**6],
     "start": [-64, 1, 2**62],
     "size": [0, -1, 65],
     "chunk": [-1, 10**6],
@@ -34,13 +29,12 @@ INDICES = {
     "indptr": [-1, 10**6, 2**62],
     "steps": [0, -1, -(2**63), 2**63 - 1],
     "before": [-1, 2**63 - 1],
-    "old": [-2, 10**6],
     "first": [-1, 10**6],
     "begin": [-1, 10**6],
     "columns": [-1, 10**6],
 }
 WRITTEN = {("assign", "labels"), ("assign_rows", "labels"), ("match_nodes", "parent"), ("match_nodes", "labels"),
-           ("soft_rows", "rows"), ("visiting_order", "order")}  # fmt: skip
+           ("visiting_order", "order")}  # fmt: skip
 
 OPEN = {("Plan", "order"), ("coded_sums", "first")}  # a plan may be for more rows, a feature may have more codes
 
@@ -115,13 +109,11 @@ def test_an_index_out_of_range_is_refused_by_name(number):
 
 
 @compiled
-@pytest.mark.parametrize("name", ["coded_costs", "coded_sums", "coded_moves"])
+@pytest.mark.parametrize("name", ["coded_costs", "coded_sums"])
 def test_a_code_that_its_feature_does_not_have_is_refused(name):
     call = next(call for call in valid_calls(kernels) if call.name == name)
     codes = call.arguments["codes"].copy()
     codes[:, 1] = 4
-    if name == "coded_moves":
-        call.arguments["sums"][:, ::2] *= 1e3  # so that something moves
     with pytest.raises(ValueError, match="codes holds 4 in column 1, which has 4 codes"):
         call.with_argument("codes", codes).run(kernels)
 
@@ -132,7 +124,6 @@ def test_arrays_that_are_too_short_are_refused(number):
     call = _calls()[number]
     unread = {"membership"} if call.arguments.get("node_masses") is not None else set()
     unread |= {"kinds"} if call.name == "cheapest_moves" else set()  # of no kind there are no moves
-    unread |= {"clusters"} if call.name == "move_rows" else set()  # of no cluster there are no rows
     for name, value in call.arguments.items():
         if isinstance(value, np.ndarray) and value.size and name not in unread:
             with pytest.raises((ValueError, TypeError)):
@@ -160,19 +151,6 @@ def test_the_visiting_order_cannot_be_changed_behind_the_plan():
     placed["order"][:] = 2**31 - 1
     placed["size"][:] = 64
     assert (kernels.label_sums(**arguments, n_clusters=1, n_threads=1) == before).all()
-
-
-@compiled
-def test_a_callback_that_changes_the_labels_is_caught():
-    call = next(call for call in valid_calls(kernels, 5) if call.name == "make_moves")
-    labels = call.arguments["labels"]
-    call.arguments["sums"][:] = 1e3 * np.arange(len(call.arguments["sums"]))[:, None]  # so that something moves
-
-    def moved(cell, source, destination):
-        labels[:] = 10**6
-
-    with pytest.raises(ValueError, match="labels must hold rows of sums"):
-        call.with_argument("moved", moved).run(kernels)
 
 
 @compiled

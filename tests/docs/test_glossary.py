@@ -20,5 +20,5 @@ def names():
 
 
 def test_every_name_of_the_glossary_is_in_the_code():
-    assert {"masses", "price", "n_clusters", "fairness_weight"} <= set(names())
+    assert {"masses", "prices", "goal", "fairness_weight"} <= set(names())
     assert set(names()) <= WORDS

@@ -19,7 +19,7 @@ QUICK = [
     "auto_tutorials/01_fair_segments",
     "auto_gallery/index",
     "tables",
-    "how-it-works",
+    "architecture",
     "api/generated/fairclust.FairKMeans",
 ]
 OTHERS = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 import fairclust
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "api"
-MODULES = ["metrics", "datasets", "baselines", "graphs", "plotting", "report", "scaling", "errors"]
+MODULES = [
+    "goals", "solvers", "metrics", "datasets", "baselines", "graphs", "plotting", "report", "scaling", "errors",
+]  # fmt: skip
 # Exported for the estimators and the command line, which live in other packages; not for users.
 PLUMBING = {
     "BlockData",
@@ -20,9 +23,10 @@ PLUMBING = {
     "check_extras",
     "feature_moments",
     "plain_centers",
+    "read_goal",
     "StreamedKMeans",
     "StreamedKMedian",
-    "StreamedSweep",
+    "InBlocks",
     "StreamedTable",
     "as_blocks",
     "fits_in_memory",
@@ -74,3 +78,13 @@ def test_version_is_the_same_everywhere():
     stated = re.findall(r'^version = "(.*)"', (root / "pyproject.toml").read_text(), re.MULTILINE)
     cited = re.findall(r"^version: (.*)", (root / "CITATION.cff").read_text(), re.MULTILINE)
     assert stated == cited == [fairclust.__version__]
+
+
+def test_table_of_goals_has_a_row_for_each():
+    pytest.importorskip("sphinx", reason="the table is a directive of the site")
+    from fairclust.goals import GOALS
+
+    rows = runpy.run_path(str(REFERENCE.parent / "_ext" / "goal_table.py"))["goal_rows"]()
+    calls = [eval(call, {name: getattr(fairclust, name) for name in fairclust.__all__}) for call, *_ in rows]
+    assert [type(goal) for goal in calls] == list(GOALS.values())
+    assert [typed.split()[0] for *_, typed in rows] == [f"--{option}" for option in GOALS]

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from cases import ESTIMATORS, people
+from fairclust import Penalty
 
 
 def documented(estimator, section):
@@ -26,7 +27,7 @@ def test_every_argument_is_documented_in_the_order_of_the_signature(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_fitted_attribute_is_documented(estimator):
     data = people(n_samples=60, n_clusters=2)
-    model = estimator(2, random_state=0, fairness_weight=1.0).fit(data.X, sensitive_features=data.groups)
+    model = estimator(2, random_state=0, goal=Penalty(1.0)).fit(data.X, sensitive_features=data.groups)
     fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     assert fitted <= set(documented(estimator, "Attributes"))
 

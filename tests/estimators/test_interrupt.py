@@ -14,13 +14,13 @@ import pytest
 SCRIPT = """
 import signal
 import numpy as np
-from fairclust import FairKMeans
+from fairclust import FairKMeans, Penalty
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs the tests in the background ignores it
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200_000, 4))
 groups = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
 first_rows = lambda X, n_clusters, random_state: X[:n_clusters]
-model = FairKMeans(20, fairness_weight=1e5, init=first_rows, n_init=1000, n_jobs={n_jobs}, verbose=1)
+model = FairKMeans(20, goal=Penalty(1e5), init=first_rows, n_init=1000, n_jobs={n_jobs}, verbose=1)
 print("started", flush=True)
 try:
     model.fit(X, sensitive_features=groups)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import ESTIMATORS, people
-from fairclust import FairKMeans, NoGroupsWarning, stability
+from fairclust import FairKMeans, NoGroupsWarning, Penalty, stability
 
 
 def islands(n_people=200):
@@ -20,7 +20,7 @@ def islands(n_people=200):
 
 def test_islands_stay_and_nobody_is_on_a_border():
     X, groups = islands()
-    model = FairKMeans(3, fairness_weight=1e-3, n_init=5, random_state=0).fit(X, sensitive_features=groups)
+    model = FairKMeans(3, goal=Penalty(1e-3), n_init=5, random_state=0).fit(X, sensitive_features=groups)
     found = stability(model, X, sensitive_features=groups, n_runs=3)
     assert found.kinds.tolist() == ["seed"] * 3 + ["bootstrap"] * 3
     assert found.kept_pairs == pytest.approx(np.ones(3))
@@ -31,7 +31,7 @@ def test_islands_stay_and_nobody_is_on_a_border():
 def test_one_cloud_cut_in_four_has_borders():
     rng = np.random.default_rng(1)
     X, groups = rng.normal(size=(600, 2)), rng.choice(["a", "b"], 600)
-    model = FairKMeans(4, fairness_weight=1e-3, random_state=0).fit(X, sensitive_features=groups)
+    model = FairKMeans(4, goal=Penalty(1e-3), random_state=0).fit(X, sensitive_features=groups)
     found = stability(model, X, sensitive_features={"group": groups}, n_runs=4)
     assert 0 < found.on_border.mean() < 1
     assert found.kept_pairs.max() < 1
@@ -45,7 +45,7 @@ def test_one_cloud_cut_in_four_has_borders():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_estimator_can_be_asked(estimator):
     data = people(240, n_clusters=3, n_groups=2, seed=2)
-    model = estimator(3, fairness_weight=5.0, random_state=0).fit(data.X, sensitive_features=data.groups)
+    model = estimator(3, goal=Penalty(5.0), random_state=0).fit(data.X, sensitive_features=data.groups)
     found = stability(model, data.X, sensitive_features=data.groups, n_runs=1)
     assert len(found.kinds) == (2 if hasattr(model, "predict") else 1)
 
@@ -56,7 +56,7 @@ def test_every_estimator_can_be_asked(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_fitted_estimator_shows_its_clusters_beside_the_diagram(estimator):
     data = people(240, n_clusters=3, n_groups=2, seed=2)
-    model = estimator(3, fairness_weight=5.0, random_state=0)
+    model = estimator(3, goal=Penalty(5.0), random_state=0)
     before = model._repr_html_()
     shown = model.fit(data.X, sensitive_features=np.where(data.groups == "g0", "<b>", "g1"))._repr_html_()
     assert "fairclust-fit" not in before
@@ -69,6 +69,6 @@ def test_a_fitted_estimator_shows_its_clusters_beside_the_diagram(estimator):
 def test_without_groups_the_notebook_shows_no_perfect_score():
     data = people(240, n_clusters=3, n_groups=2, seed=2)
     with pytest.warns(NoGroupsWarning):
-        model = FairKMeans(3, random_state=0).fit(data.X)
+        model = FairKMeans(3, goal=0.05, random_state=0).fit(data.X)
     assert "3 clusters without groups" in model._repr_html_()
     assert "goal is met" not in model._repr_html_()

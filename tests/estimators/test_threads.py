@@ -6,25 +6,28 @@ import numpy as np
 import pytest
 
 from cases import people
-from fairclust import FairKMeans
+from fairclust import FairKMeans, Penalty
+from fairclust.solvers import BoundOptimization
 from fuzz.threads import run as fits_at_the_same_time
 
+SOFT = BoundOptimization(soft=True)
+SIZES = {"goal": 0.05, "max_cluster_size": 0.3}
 ATTRIBUTES = ["labels_", "cluster_centers_", "energy_history_", "prices_", "proportions_"]
-NUMBERS = ["energy_", "objective_", "fairness_error_", "fairness_weight_", "n_sweeps_", "n_iter_"]
+NUMBERS = ["energy_", "objective_", "fairness_error_", "n_evaluations_", "n_iter_"]
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weights"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "options",
-    [{"fairness_weight": 3000.0}, {"fairness_weight": 0.0}, {"fairness_weight": 3000.0, "assignments": "soft"}, {}],
-    ids=["dual", "plain", "soft", "auto"],
+    [{"goal": Penalty(3000.0)}, {"goal": None}, {"goal": Penalty(3000.0), "solver": SOFT}, {"goal": 0.01}, SIZES],
+    ids=["dual", "plain", "soft", "goal", "sizes"],
 )
 def test_fits_are_bit_identical_for_1_2_and_4_threads(options, dtype, weighted):
     data = people(10_000, n_clusters=5, n_groups=3, dtype=dtype)
     weights = np.random.default_rng(0).uniform(0, 2, 10_000) if weighted else None
     fits = [
-        FairKMeans(5, init=data.init, n_jobs=n_jobs, max_iter=8, max_fairness_error=0.01, **options).fit(
+        FairKMeans(5, init=data.init, n_jobs=n_jobs, max_iter=8, **options).fit(
             data.X, sensitive_features=data.groups, sample_weight=weights
         )
         for n_jobs in (1, 2, 4)
@@ -41,7 +44,7 @@ def test_fits_are_bit_identical_for_1_2_and_4_threads(options, dtype, weighted):
 def test_bound_is_bit_identical_for_1_2_and_4_threads():
     data = people(9000, n_clusters=3, dtype=np.float32)
     fits = [
-        FairKMeans(3, init=data.init, fairness_weight=1000.0, solver="bound", n_jobs=n, max_iter=3).fit(
+        FairKMeans(3, init=data.init, goal=Penalty(1000.0), solver="bound", n_jobs=n, max_iter=3).fit(
             data.X, sensitive_features=data.groups
         )
         for n in (1, 2, 4)
@@ -56,9 +59,7 @@ def test_fits_in_two_python_threads_do_not_disturb_each_other():
     data = people(9000, n_clusters=3)
 
     def fit(_):
-        return FairKMeans(3, init=data.init, fairness_weight=1000.0, n_jobs=2).fit(
-            data.X, sensitive_features=data.groups
-        )
+        return FairKMeans(3, init=data.init, goal=Penalty(1000.0), n_jobs=2).fit(data.X, sensitive_features=data.groups)
 
     alone = fit(None)
     with ThreadPoolExecutor(3) as pool:
@@ -79,7 +80,7 @@ def test_a_forked_child_can_fit_after_its_parent_did():
 def _energy(seed):
     data = people(9000, seed=seed)
     return (
-        FairKMeans(4, init=data.init, fairness_weight=100, n_jobs=2).fit(data.X, sensitive_features=data.groups).energy_
+        FairKMeans(4, init=data.init, goal=Penalty(100), n_jobs=2).fit(data.X, sensitive_features=data.groups).energy_
     )
 
 

@@ -116,7 +116,7 @@ def _parquet(rng: np.random.Generator) -> tuple[str, bytes]:
 
 def _model(rng: np.random.Generator, place: Path) -> bytes:
     data = people(np.random.default_rng(0))
-    model = fairclust.FairKMeans(2, random_state=0, fairness_weight=1.0)
+    model = fairclust.FairKMeans(2, random_state=0, goal=fairclust.Penalty(1.0))
     model.fit(data.select("a", "größe, m"), sensitive_features=data.select("sex"))
     model.save(place)
     raw = bytearray(place.read_bytes())

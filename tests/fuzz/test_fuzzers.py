@@ -46,14 +46,14 @@ def _case(number, tell):
         os.kill(os.getpid(), 9)
     if number == 3:
         raise runner.BrokenPromise("a rise")
-    return "fine; sweeps=7"
+    return "fine; evaluations=7"
 
 
 def test_deaths_exceptions_and_broken_promises_are_counted_and_the_run_goes_on():
     tally = runner.run(_case, minutes=1, seed=0, per_process=3, seconds_per_process=30, most=6)
     assert tally.n_cases == 6
     assert tally.ends["fine"] == 3
-    assert tally.largest["sweeps"][0] == 7
+    assert tally.largest["evaluations"][0] == 7
     assert [failure.split()[0] for failure in tally.failures] == ["1", "2", "3"]
     assert "ZeroDivisionError" in tally.failures[0]
     assert "status 9" in tally.failures[1]
@@ -66,8 +66,8 @@ def test_deaths_exceptions_and_broken_promises_are_counted_and_the_run_goes_on()
         ("objective_", 1e3, "objective_ is"),
         ("labels_", -1, "no clusters"),
         ("max_fairness_error_", 0.5, "max_fairness_error_ is"),
-        ("fairness_goal_met_", None, "met="),
-        ("n_sweeps_", 10**6, "sweeps"),
+        ("goal_met_", None, "met="),
+        ("n_evaluations_", 10**6, "evaluations"),
         ("balance_", 2.0, "balance_ is"),
         ("cluster_sizes_", 0.0, "cluster_sizes_"),
     ],
@@ -76,8 +76,8 @@ def test_a_false_claim_is_found(attribute, value, said):
     fit = _ordinary()
     model = fit.estimator.fit(fit.X, sensitive_features=fit.groups)
     estimators.check(fit, model)
-    if attribute == "fairness_goal_met_":
-        value = not model.fairness_goal_met_
+    if attribute == "goal_met_":
+        value = not model.goal_met_
     told = getattr(model, attribute)
     setattr(model, attribute, np.full_like(told, value) if isinstance(told, np.ndarray) else value)
     with pytest.raises(runner.BrokenPromise, match=said):
@@ -87,6 +87,6 @@ def test_a_false_claim_is_found(attribute, value, said):
 def _ordinary():
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    goal = {"max_fairness_error": 0.05}
+    goal = {"goal": estimators.MaxFairnessError(0.05)}
     model = estimators.FairKMeans(3, random_state=0, **goal)
     return estimators.Fit(model, X, X, codes, [codes], None, goal, "")

@@ -7,14 +7,14 @@ import threading
 
 import numpy as np
 
-from fairclust import FairKMeans, FairKMedian, FairNCut
+from fairclust import FairKMeans, FairKMedian, FairNCut, Penalty
 
 
 def fits(seed: int, n_jobs: int) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     X, groups = rng.normal(size=(600, 4)), rng.choice(["a", "b"], 600)
     return [
-        kind(3, random_state=seed, n_jobs=n_jobs, max_iter=5, fairness_weight=10.0)
+        kind(3, random_state=seed, n_jobs=n_jobs, max_iter=5, goal=Penalty(10.0))
         .fit(X, sensitive_features=groups)
         .labels_
         for kind in (FairKMeans, FairKMedian, FairNCut)

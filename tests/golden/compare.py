@@ -95,8 +95,6 @@ def _lost(old: Record, new: Record) -> Iterator[str]:
     if _is_goal(new) and old["goal_met"] and not new["goal_met"]:
         errors = _shown(old["max_fairness_error"], new["max_fairness_error"])
         yield f"the goal was met and is not: max_fairness_error {errors}"
-    if _has_odd_sizes(new) and not _has_odd_sizes(old):
-        yield "the bounds on sizes were kept and are not"
     before, now = (record.get("lower_bound", math.nan) for record in (old, new))
     if new["goal_met"] and math.isfinite(before) and not math.isfinite(now):
         yield f"lower_bound {_shown(before, now)}"
@@ -126,10 +124,6 @@ def _rise(old: Record, new: Record) -> float | None:
 
 def _is_goal(record: Record) -> bool:
     return "error" not in record and record["judged"] != "energy"
-
-
-def _has_odd_sizes(record: Record) -> bool:
-    return any(text.startswith("ClusterSizeWarning") for text in record["warnings"])
 
 
 def _is_hash(value: Any) -> bool:

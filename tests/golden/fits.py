@@ -6,13 +6,29 @@ import contextlib
 import hashlib
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairclust import FairclustWarning, FairKMeans, FairKMedian, FairNCut, audit, fairness_path
+from fairclust import (
+    Bounds,
+    ExactProportions,
+    FairclustWarning,
+    FairKMeans,
+    FairKMedian,
+    FairNCut,
+    Features,
+    Groups,
+    MaxCostIncrease,
+    MaxFairnessError,
+    MinBalance,
+    Penalty,
+    audit,
+    fairness_path,
+)
+from fairclust.solvers import BoundOptimization, Dual
 
 from .cases import Case
 from .tables import Table, given, table
@@ -29,10 +45,9 @@ _FIGURES = {
     "balance": "balance_",
     "fairness_weight": "fairness_weight_",
     "temperature": "temperature_",
-    "goal_met": "fairness_goal_met_",
-    "polished": "polished_",
+    "goal_met": "goal_met_",
     "iterations": "n_iter_",
-    "evaluations": "n_sweeps_",
+    "evaluations": "n_evaluations_",
     "stop_reason": "stop_reason_",
 }
 _ARRAYS = {
@@ -47,21 +62,44 @@ _ARRAYS = {
 _PREDICTED = 500  # rows that a fit labels anew
 
 
+# How columns are read: a name that stays, and the field of the record that holds it now.
+_GROUPS = {"quantile_bins": "bins", "missing_groups": "missing", "intersections": "intersections"}
+_FEATURES = {"missing_values": "missing", "feature_weights": "weights", "categorical_features": "categorical"}
+
+
 def build(case: Case, n_threads: int) -> Any:
     """The estimator of a case: the only place that knows how a goal and its options are spelled."""
-    kind, value = case.goal
-    goal = {
-        "plain": {"fairness_weight": 0.0},
-        "weight": {"fairness_weight": value},
-        "error": {"max_fairness_error": value},
-        "exact": {"max_fairness_error": 0.0},
-        "balance": {"min_balance": value},
-        "bounds": {"bounds": value},
-        "rounded bounds": {"bounds": value, "round_bounds": True},
-        "cost increase": {"max_cost_increase": value},
-    }[kind]
-    arguments = {**({} if case.task == "path" else goal), **case.groups, **case.options}
-    return _ESTIMATORS[case.estimator](case.n_clusters, **arguments, random_state=0, n_jobs=n_threads)
+    options = {**case.options, **{name: v for name, v in case.groups.items() if name == "target_proportions"}}
+    features = {field: options.pop(name) for name, field in _FEATURES.items() if name in options}
+    if features:
+        options["features"] = Features(**features)
+    if not options.pop("polish", True):
+        options.setdefault("solver", Dual(local_search=False))
+    if options.pop("assignments", "hard") == "soft":
+        options["solver"] = BoundOptimization(soft=True)
+    if groups := _groups(case):
+        options["groups"] = Groups(**groups)
+    if case.task != "path":
+        options["goal"] = _goal(*case.goal, case.groups.get("attribute_weights"))
+    return _ESTIMATORS[case.estimator](case.n_clusters, **options, random_state=0, n_jobs=n_threads)
+
+
+def _groups(case: Case) -> dict[str, Any]:
+    return {field: case.groups[name] for name, field in _GROUPS.items() if name in case.groups}
+
+
+def _goal(kind: str, value: Any, attribute_weights: Any = None) -> Any:
+    made: dict[str, Callable[[], Any]] = {
+        "plain": lambda: None,
+        "weight": lambda: Penalty(value, attribute_weights),
+        "error": lambda: MaxFairnessError(value),
+        "exact": ExactProportions,
+        "balance": lambda: MinBalance(value),
+        "bounds": lambda: Bounds(value),
+        "rounded bounds": lambda: Bounds(value, rounded=True),
+        "cost increase": lambda: MaxCostIncrease(value),
+    }
+    return made[kind]()
 
 
 def fit(case: Case, n_threads: int) -> dict[str, Any]:
@@ -86,18 +124,17 @@ def _fit(case: Case, data: Table, model: Any) -> dict[str, Any]:
 
 def _path(case: Case, data: Table, model: Any) -> dict[str, Any]:
     kind, values = case.goal
-    along = {"fairness_weights" if kind == "weight" else "max_fairness_errors": values}
-    path = fairness_path(model, data.X, sensitive_features=data.groups, **along)
-    energies = path.objectives + (path.fairness_weights * path.fairness_errors if kind == "weight" else 0.0)
+    path = fairness_path(model, data.X, sensitive_features=data.groups, goals=[_goal(kind, value) for value in values])
+    energies = path.objectives + (np.array(values) * path.fairness_errors if kind == "weight" else 0.0)
     limits = np.inf if kind == "weight" else np.array(values)
     return {
         "objective": float(path.objectives.sum()),
         "energy": float(energies.sum()),
         "max_fairness_error": float(path.max_fairness_errors.max()),
         "goal_met": bool((path.max_fairness_errors <= limits).all()),
-        "evaluations": int(path.n_sweeps),
+        "evaluations": int(path.n_evaluations),
         "labels": hashed(path.labels),
-        "points": hashed(np.array([path.fairness_weights, path.objectives, path.fairness_errors, path.balances])),
+        "points": hashed(np.array([values, path.objectives, path.fairness_errors, path.balances])),
     }
 
 
@@ -117,8 +154,10 @@ def _predicted(case: Case, model: Any) -> dict[str, str]:
 def _audited(case: Case, model: Any) -> dict[str, str]:
     """What an audit says of the labels: all of it."""
     rows = table(case.table)
-    reading = {name: value for name, value in case.groups.items() if name != "attribute_weights"}
-    report = audit(np.asarray(model.labels_), rows.groups, sample_weight=rows.weights, **reading)
+    target = case.groups.get("target_proportions")
+    groups = Groups(**_groups(case))
+    labels = np.asarray(model.labels_)
+    report = audit(labels, rows.groups, sample_weight=rows.weights, target_proportions=target, groups=groups)
     return {"audit": hashlib.sha256(repr(report.to_dict()).encode()).hexdigest()[:12]}
 
 

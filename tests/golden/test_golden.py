@@ -46,7 +46,6 @@ def test_cases_without_a_counterpart_are_reported():
         ({"objective": float("nan")}, "objective 100.0 → nan"),
         ({"lower_bound": float("nan")}, "lower_bound 99.0 → nan"),
         ({"lower_bound": 100.1}, "lower_bound 100.1 is above the objective, 100.0"),
-        ({"warnings": ["ClusterSizeWarning: 3"]}, "the bounds on sizes were kept and are not"),
         ({"error": "ValueError: no"}, "ends with ValueError: no"),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import people
-from fairclust import FairKMeans, FairKMedian, metrics
+from fairclust import FairKMeans, FairKMedian, Penalty, metrics
 from fairclust.baselines import FairAssignment, Fairlets, FairSpectral, ScalableFairlets, fair_coreset, merge_coresets
 from fairclust.baselines import _fairlets as flow
 from fairclust.baselines import _scalable_fairlets as tree
@@ -162,8 +162,8 @@ def test_a_fit_to_a_coreset_labels_the_whole_nearly_as_well(estimator):
     data = people(n_samples=8000, n_clusters=5, seed=6)
     weight = 2000.0
     small = fair_coreset(data.X, data.groups, 1200, n_clusters=5, random_state=0)
-    whole = estimator(5, fairness_weight=weight, n_init=3, random_state=0).fit(data.X, sensitive_features=data.groups)
-    part = estimator(5, fairness_weight=weight * 8000 / small.sample_weight.sum(), n_init=3, random_state=0)
+    whole = estimator(5, goal=Penalty(weight), n_init=3, random_state=0).fit(data.X, sensitive_features=data.groups)
+    part = estimator(5, goal=Penalty(weight * 8000 / small.sample_weight.sum()), n_init=3, random_state=0)
     part.fit(small.X, sensitive_features=small.sensitive_features, sample_weight=small.sample_weight)
     labels = part.predict(data.X, sensitive_features=data.groups)
     score = metrics.kmeans_objective if estimator is FairKMeans else metrics.kmedian_objective

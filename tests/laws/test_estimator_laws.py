@@ -11,18 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
+import fairclust
 import oracles
-from cases import ESTIMATORS, PEOPLE, PROTOTYPE_ESTIMATORS, SOLVER_NAMES, Asked, fair, people
-from fairclust import FairKMeans, FairNCut, fairness_path
+from cases import ASKED, ESTIMATORS, GOALS, PEOPLE, PROTOTYPE_ESTIMATORS, SOLVER_NAMES, FairNCut, people
+from fairclust import FairKMeans, MaxCostIncrease, Penalty, solvers
 from fairclust.datasets import make_census_like, make_synthetic, make_synthetic_unequal
 from fairclust.errors import EmptyClusterWarning
+from fairclust.goals import Attribute
 
 
 def fitted(estimator, data, *, weight=None, groups=None, sample_weight=None, **changes):
     """Fit from the data's starting centres."""
     weight = weight_for(estimator, data, weight)
     groups = data.groups if groups is None else groups
-    options = {"init": data.init, "fairness_weight": weight, "random_state": 0, **changes}
+    options = {"init": data.init, "goal": Penalty(weight), "random_state": 0, **changes}
     model = estimator(len(data.init), **options)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}  # a graph's nodes have none
     return model.fit(data.X, sensitive_features=groups, **weights)
@@ -41,16 +43,30 @@ def codes_of(groups):
 # --- what a fit reports is true ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("assignments", ["hard", "soft"])
-@pytest.mark.parametrize("solver", SOLVER_NAMES)
+SOLVERS = [*SOLVER_NAMES, pytest.param(solvers.BoundOptimization(soft=True), id="soft")]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_energy_never_rises(estimator, solver, assignments):
+def test_energy_never_rises(estimator, solver):
     for seed, factor in enumerate([0.01, 1.0, 100.0, 1.0]):
         data = people(150, n_clusters=3, seed=seed)
-        model = fitted(estimator, data, weight=factor * data.weight, solver=solver, assignments=assignments)
+        model = fitted(estimator, data, weight=factor * data.weight, solver=solver)
         assert len(model.energy_history_) == model.n_iter_ >= 1
         assert (np.diff(model.energy_history_) <= 0).all()
         assert model.energy_ == model.energy_history_[-1]
+
+
+@pytest.mark.parametrize(("name", "record"), [("dual", solvers.Dual()), ("bound", solvers.BoundOptimization())])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_name_of_a_solver_is_its_record_with_defaults(estimator, name, record):
+    data = people(150, n_clusters=3)
+    fits = [
+        estimator(3, goal=Penalty(10.0), solver=solver, random_state=0).fit(data.X, sensitive_features=data.groups)
+        for solver in (name, record)
+    ]
+    assert np.array_equal(fits[0].labels_, fits[1].labels_)
+    assert fits[0].n_evaluations_ == fits[1].n_evaluations_
 
 
 @pytest.mark.parametrize("data", PEOPLE)
@@ -65,15 +81,62 @@ def test_fitted_attributes_agree_with_the_labels(estimator, data):
     errors = oracles.kl(model.target_proportions_, masses)
     assert model.fairness_error_ == pytest.approx(errors.sum())
     assert model.max_fairness_error_ == pytest.approx(errors.max())
-    assert model.fairness_goal_met_ == (errors.max() <= model.max_fairness_error)
+    assert model.goal_met_  # a penalty is a cost
+    assert np.isnan([model.lower_bound_, model.assignment_gap_]).all()
     np.testing.assert_allclose(model.proportions_, masses / masses.sum(axis=1, keepdims=True))
     assert model.balance_ == pytest.approx((masses.min(axis=1) / masses.max(axis=1)).min())
     assert model.energy_ == pytest.approx(model.objective_ + model.fairness_weight_ * model.fairness_error_)
     assert model.group_names_.tolist() == sorted(set(data.groups))
     np.testing.assert_allclose(model.target_proportions_, np.bincount(codes) / len(codes))
     assert model.fairness_weight_ == weight_for(estimator, data)
-    assert model.n_sweeps_ >= model.n_iter_
+    assert model.n_evaluations_ >= model.n_iter_
     assert isinstance(model.stop_reason_, str)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_goal_is_met_by_the_labels_within_the_budget(estimator, goal):
+    data = people(500, n_clusters=3, n_groups=3, seed=4)
+    model = estimator(3, goal=goal, random_state=0, init=data.init).fit(data.X, sensitive_features=data.groups)
+    assert model.goal_ == goal
+    assert model.goal_met_
+    assert len(model.energy_history_) == model.n_iter_
+    assert (np.diff(model.energy_history_) <= 1e-9 * abs(model.energy_history_[:-1])).all()
+    assert model.n_evaluations_ <= 1600
+    masses = oracles.masses_of(model.labels_, codes_of(data.groups), 3, 3)
+    np.testing.assert_allclose(model.cluster_sizes_, masses.sum(axis=1))
+    if not isinstance(goal, MaxCostIncrease):
+        attribute = Attribute(model.group_names_, np.eye(3), model.target_proportions_)
+        assert not goal.term(attribute).violation(masses).any()
+    if isinstance(goal, MaxCostIncrease) or estimator is FairNCut:  # the bound on Ncut's majoriser is none on Ncut
+        assert np.isnan(model.lower_bound_)
+    else:
+        assert 0.0 <= model.lower_bound_ <= model.objective_ * (1 + 1e-9)
+        assert model.assignment_gap_ == pytest.approx(1 - model.lower_bound_ / model.objective_)
+        assert model.assignment_gap_ < 0.2
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
+def test_what_is_asked_beside_goals_is_kept(estimator, asked):
+    data = people(500, n_clusters=3, seed=4)
+    model = estimator(3, random_state=0, init=data.init, **asked).fit(data.X, sensitive_features=data.groups)
+    assert model.goal_met_
+    sizes = np.bincount(model.labels_, minlength=3)
+    assert sizes.min() >= asked.get("min_cluster_size", 1)
+    assert sizes.max() <= 500 * asked.get("max_cluster_size", 1.0)
+
+
+@pytest.mark.parametrize("max_evaluations", [1, 10, 100])
+@pytest.mark.parametrize("goal", [0.01, Penalty(100.0)], ids=str)
+def test_a_fit_ends_within_its_budget(goal, max_evaluations):
+    data = people(1000, n_clusters=6, n_groups=3, seed=2)
+    solver = solvers.Dual(max_evaluations=max_evaluations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = FairKMeans(6, goal=goal, random_state=0, solver=solver).fit(data.X, sensitive_features=data.groups)
+    assert model.n_evaluations_ <= max_evaluations + 30  # every stage takes one step at least
+    assert len(set(model.labels_)) == 6
 
 
 @pytest.mark.parametrize("data", PEOPLE)
@@ -99,9 +162,9 @@ def test_weight_zero_equals_kmeans_of_scikit_learn(n_clusters, dtype):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_no_groups_means_no_fairness_term(estimator):
     data = people()
-    without = estimator(4, init=data.init, fairness_weight=0, random_state=0).fit(data.X)
+    without = estimator(4, init=data.init, goal=None, random_state=0).fit(data.X)
     assert np.array_equal(without.labels_, fitted(estimator, data, weight=0).labels_)
-    assert without.fairness_weight_ == 0
+    assert np.isnan(without.fairness_weight_)
     assert np.isnan(without.fairness_error_)  # without groups, nothing is known
 
 
@@ -113,7 +176,7 @@ def test_no_groups_means_no_fairness_term(estimator):
 def test_permuting_the_rows_permutes_the_labels(estimator, data):
     order = np.random.default_rng(0).permutation(len(data.X))
     model = fitted(estimator, data)
-    shuffled = estimator(len(data.init), init=data.init, fairness_weight=data.weight).fit(
+    shuffled = estimator(len(data.init), init=data.init, goal=Penalty(data.weight)).fit(
         data.X[order], sensitive_features=data.groups[order]
     )
     assert same_up_to_rounding(shuffled.labels_, model.labels_[order])
@@ -145,7 +208,7 @@ def test_a_row_twice_is_a_row_of_weight_two(estimator, data):
     twice = np.repeat(np.arange(len(data.X)), np.where(np.arange(len(data.X)) % 3 == 0, 2, 1))
     weights = np.bincount(twice).astype(float)
     weighted = fitted(estimator, data, sample_weight=weights)
-    repeated = estimator(len(data.init), init=data.init, fairness_weight=data.weight).fit(
+    repeated = estimator(len(data.init), init=data.init, goal=Penalty(data.weight)).fit(
         data.X[twice], sensitive_features=data.groups[twice]
     )
     np.testing.assert_allclose(weighted.target_proportions_, repeated.target_proportions_)
@@ -159,10 +222,10 @@ def test_rows_of_weight_zero_are_ignored(estimator):
     kept = np.arange(300) % 4 != 0
     X, groups = data.X.copy(), data.groups.astype(object)
     X[~kept] = 1e3  # far away: they would draw a centre if they counted
-    model = estimator(4, init=data.init, fairness_weight=100).fit(
+    model = estimator(4, init=data.init, goal=Penalty(100)).fit(
         X, sensitive_features=groups, sample_weight=kept.astype(float)
     )
-    alone = estimator(4, init=data.init, fairness_weight=100).fit(X[kept], sensitive_features=groups[kept])
+    alone = estimator(4, init=data.init, goal=Penalty(100)).fit(X[kept], sensitive_features=groups[kept])
     assert same_up_to_rounding(model.labels_[kept], alone.labels_)
     assert model.objective_ == pytest.approx(alone.objective_, rel=1e-4)
     np.testing.assert_allclose(model.target_proportions_, alone.target_proportions_)
@@ -172,7 +235,7 @@ def test_rows_of_weight_zero_are_ignored(estimator):
 def test_scaling_the_data_by_c_and_the_weight_by_c_squared_changes_nothing(scale):
     data = people()
     model = fitted(FairKMeans, data)
-    scaled = FairKMeans(4, init=data.init * scale, fairness_weight=data.weight * scale**2)
+    scaled = FairKMeans(4, init=data.init * scale, goal=Penalty(data.weight * scale**2))
     scaled.fit(data.X * scale, sensitive_features=data.groups)
     assert np.array_equal(scaled.labels_, model.labels_)
     assert scaled.energy_ == pytest.approx(model.energy_ * scale**2, rel=1e-9)
@@ -183,7 +246,7 @@ def test_moving_the_data_moves_the_centres_only(estimator):
     data = people()
     shift = np.array([10.0, -20.0, 30.0])
     model = fitted(estimator, data)
-    moved = estimator(4, init=data.init + shift, fairness_weight=data.weight)
+    moved = estimator(4, init=data.init + shift, goal=Penalty(data.weight))
     moved.fit(data.X + shift, sensitive_features=data.groups)
     assert same_up_to_rounding(moved.labels_, model.labels_)
     np.testing.assert_allclose(moved.cluster_centers_ - shift, model.cluster_centers_, atol=1e-2)
@@ -193,7 +256,7 @@ def test_moving_the_data_moves_the_centres_only(estimator):
 def test_the_same_seed_gives_the_same_result_bit_by_bit(estimator):
     data = people()
     first, second = (
-        estimator(4, fairness_weight=100, random_state=3, n_init=3).fit(data.X, sensitive_features=data.groups)
+        estimator(4, goal=Penalty(100), random_state=3, n_init=3).fit(data.X, sensitive_features=data.groups)
         for _ in range(2)
     )
     assert np.array_equal(first.labels_, second.labels_)
@@ -255,21 +318,22 @@ def test_clusters_go_to_the_target_that_is_asked_for(estimator, target):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_auto_meets_the_goal_in_every_cluster(estimator, goal):
     data = people(600, n_clusters=3, n_groups=3, seed=7)
-    model = fair(estimator, 3, Asked("error", goal), random_state=0)
+    model = estimator(3, goal=goal, random_state=0)
     model.fit(data.X, sensitive_features=data.groups)
     masses = oracles.masses_of(model.labels_, codes_of(data.groups), 3, 3)
     assert oracles.kl(model.target_proportions_, masses).max() <= goal
-    assert model.fairness_goal_met_
-    assert model.fairness_weight_ > 0
+    assert model.goal_met_
+    assert (model.cluster_weights_ >= 0).all()
+    assert model.cluster_weights_.max() > 0
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_auto_leaves_fair_clusters_alone(estimator):
     data = people(400, seed=1)
     groups = np.array(["a", "b"])[np.random.default_rng(0).integers(2, size=400)]
-    model = estimator(2, max_fairness_error=0.5, random_state=0).fit(data.X, sensitive_features=groups)
-    assert model.fairness_weight_ == 0
-    assert model.fairness_goal_met_
+    model = estimator(2, goal=0.5, random_state=0).fit(data.X, sensitive_features=groups)
+    assert not model.cluster_weights_.any()
+    assert model.goal_met_
 
 
 def test_no_fit_is_better_than_the_best_labelling_and_most_find_it():
@@ -278,7 +342,7 @@ def test_no_fit_is_better_than_the_best_labelling_and_most_find_it():
     for seed in range(8):
         X = np.random.default_rng(seed).normal(size=(9, 2))
         groups = np.array(["a", "b"])[[0, 1, 0, 1, 0, 1, 1, 0, 0]]
-        model = FairKMeans(2, fairness_weight=2.0, n_init=10, init="random", random_state=0, tol=0)
+        model = FairKMeans(2, goal=Penalty(2.0), n_init=10, init="random", random_state=0, tol=0)
         model.fit(X, sensitive_features=groups)
         best = oracles.best_energy(X, codes_of(groups), model.target_proportions_, 2.0, 2)
         assert model.energy_ >= best - 1e-9
@@ -306,7 +370,7 @@ def test_points_that_are_alike_do_not_hide_from_the_dual_solver(draw, weight):
     for random_state in range(2):
         energy = {}
         for solver in ("dual", "bound"):
-            model = FairKMeans(2, fairness_weight=weight, solver=solver, random_state=random_state)
+            model = FairKMeans(2, goal=Penalty(weight), solver=solver, random_state=random_state)
             energy[solver] = model.fit(data.data, sensitive_features=data.sensitive_features).energy_
         assert energy["dual"] <= energy["bound"] * 1.01
 
@@ -327,7 +391,7 @@ def test_predict_of_the_training_rows_gives_their_labels(estimator, data, solver
 @pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_predict_agrees_with_the_labels_of_an_auto_fit(estimator, goal):
     data = people(500, n_clusters=3, seed=3)
-    model = estimator(3, max_fairness_error=goal, random_state=0).fit(data.X, sensitive_features=data.groups)
+    model = estimator(3, goal=goal, random_state=0).fit(data.X, sensitive_features=data.groups)
     # Whole people are moved until the goal holds, and while that is cheaper: a few have other labels than prices give.
     assert np.mean(model.predict(data.X, data.groups) == model.labels_) > 0.95
 
@@ -359,7 +423,7 @@ def test_soft_assignments_sum_to_one_and_their_largest_is_the_label(estimator, d
 def test_prices_keep_new_people_near_the_target(estimator):
     data = people(4000, n_clusters=3, seed=7)
     train, new = slice(0, 2000), slice(2000, None)
-    model = estimator(3, max_fairness_error=0.005, random_state=0)
+    model = estimator(3, goal=0.005, random_state=0)
     model.fit(data.X[train], sensitive_features=data.groups[train])
     codes = codes_of(data.groups[new])
 
@@ -388,10 +452,10 @@ AWKWARD = {
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_unscaled_data_work_without_a_warning(estimator, name):
     data, change = people(300, n_clusters=3), AWKWARD[name]
-    weight = ["auto", 0.0, 1e3][list(AWKWARD).index(name) % 3]
+    goal = [0.01, None, Penalty(1e3)][list(AWKWARD).index(name) % 3]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = estimator(3, fairness_weight=weight, random_state=0).fit(change(data.X), sensitive_features=data.groups)
+        model = estimator(3, goal=goal, random_state=0).fit(change(data.X), sensitive_features=data.groups)
     assert len(set(model.labels_)) == 3
     assert np.isfinite(model.energy_)
 
@@ -402,7 +466,7 @@ def test_no_cluster_is_left_empty(estimator, weight):
     data = people(200, n_clusters=5)
     init = data.init.copy()
     init[2:] = 1e4 + np.arange(3)[:, None]  # three centres so far away that no point is theirs
-    model = estimator(5, init=init, fairness_weight=weight).fit(data.X, sensitive_features=data.groups)
+    model = estimator(5, init=init, goal=Penalty(weight)).fit(data.X, sensitive_features=data.groups)
     assert np.bincount(model.labels_, minlength=5).min() >= 1
 
 
@@ -410,7 +474,7 @@ def test_many_clusters_at_a_weight_lack_no_group():
     """Twenty-five people a cluster, and plain clusters all but of one group: some vanished, others kept no second."""
     data = make_census_like(2000, random_state=0)
     X = data.data.astype(np.float32)
-    model = FairKMeans(80, init=X[::25], n_init=1, fairness_weight=40.0).fit(
+    model = FairKMeans(80, init=X[::25], n_init=1, goal=Penalty(40.0)).fit(
         X, sensitive_features=data.sensitive_features
     )
     assert model.balance_ > 0
@@ -421,7 +485,7 @@ def test_many_clusters_at_a_weight_lack_no_group():
 @pytest.mark.parametrize("estimator", PROTOTYPE_ESTIMATORS)
 def test_as_many_clusters_as_rows_gives_each_its_own(estimator):
     X = np.arange(6.0)[:, None]
-    model = estimator(6, fairness_weight=0).fit(X, sensitive_features=list("ababab"))
+    model = estimator(6, goal=None).fit(X, sensitive_features=list("ababab"))
     assert sorted(model.labels_) == list(range(6))
     assert model.objective_ == pytest.approx(0.0, abs=1e-12)
 
@@ -431,7 +495,7 @@ def test_as_many_clusters_as_rows_gives_each_its_own(estimator):
 def test_clusters_that_cannot_be_filled_are_told_of(estimator):
     X, weights = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 1.0, 0.0, 0.0])
     with pytest.warns(EmptyClusterWarning, match="1 of 3 clusters are empty"):
-        estimator(3, init=X[:3], fairness_weight=0).fit(X, sample_weight=weights)
+        estimator(3, init=X[:3], goal=None).fit(X, sample_weight=weights)
 
 
 @settings(max_examples=40)
@@ -447,7 +511,7 @@ def test_small_random_problems_keep_every_promise(seed, n_samples, n_clusters, n
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_samples, 2)) * 10.0 ** rng.integers(-3, 4)
     groups = np.arange(n_samples) % n_groups
-    model = FairKMeans(n_clusters, fairness_weight=weight, solver=solver, random_state=seed, max_iter=10)
+    model = FairKMeans(n_clusters, goal=Penalty(weight), solver=solver, random_state=seed, max_iter=10)
     model.fit(X, sensitive_features=groups)
     masses = oracles.masses_of(model.labels_, groups, n_clusters, n_groups)
     assert (masses.sum(axis=1) > 0).all()
@@ -483,6 +547,6 @@ def test_attributes_of_a_fit_encode_other_people(estimator):
 def test_a_path_starts_at_the_plain_clustering(estimator):
     data = people()
     model = estimator(4, random_state=0, init=data.init)
-    path = fairness_path(model, data.X, sensitive_features=data.groups, fairness_weights=[0.0])
+    path = fairclust.fairness_path(model, data.X, sensitive_features=data.groups, goals=[Penalty(0.0)])
     plain = fitted(estimator, data, weight=0)
     assert path.objectives[0] == pytest.approx(plain.objective_)

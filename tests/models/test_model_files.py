@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,20 @@ import pytest
 from scipy import sparse
 
 import fairclust
-from fairclust import FairKMeans, FairKMedian, FairNCut
+from fairclust import (
+    Bounds,
+    ExactProportions,
+    FairKMeans,
+    FairKMedian,
+    FairNCut,
+    Features,
+    Groups,
+    Penalty,
+    solvers,
+)
 from fairclust.errors import InvalidInputError
 from fairclust.estimators._saving import savable_estimators
-
-OLD = Path(__file__).parent / "old"
+from fairclust.goals import GOALS, Goal
 
 
 def _data(n=200, seed=0):
@@ -54,30 +64,39 @@ MODELS = {
     "one attribute": lambda X, g: FairKMeans(3, random_state=0).fit(X, sensitive_features=g["sex"]),
     "float32": lambda X, g: FairKMeans(3, random_state=0).fit(X.astype(np.float32), sensitive_features=g["sex"]),
     "several attributes": lambda X, g: FairKMeans(
-        3, random_state=0, quantile_bins={"age": 3}, max_fairness_error=0.05,
+        3, random_state=0, groups=Groups(bins={"age": 3}), goal=0.05,
         target_proportions={"sex": {"F": 0.45, "M": 0.55}},
     ).fit(X, sensitive_features=g),
     "intersections": lambda X, g: FairKMeans(
-        2, random_state=0, quantile_bins={"age": 2}, intersections=True, fairness_weight=10.0
+        2, random_state=0, groups=Groups(bins={"age": 2}, intersections=True), goal=Penalty(10.0)
     ).fit(X, sensitive_features=g),
-    "overlapping groups": lambda X, g: FairKMeans(2, random_state=0, fairness_weight=5.0).fit(
+    "overlapping groups": lambda X, g: FairKMeans(2, random_state=0, goal=Penalty(5.0)).fit(
         X, sensitive_features=np.stack((g["sex"] == "F", g["age"] > 40), axis=1)
     ),
     "numbers as groups": lambda X, g: FairKMeans(2, random_state=np.random.RandomState(3)).fit(
         X, sensitive_features=(g["age"] // 30).astype(int)
     ),
-    "missing groups": lambda X, g: FairKMeans(2, random_state=0, missing_groups="own", fairness_weight=3.0).fit(
+    "missing groups": lambda X, g: FairKMeans(2, random_state=0, groups=Groups(missing="own"), goal=Penalty(3.0)).fit(
         X, sensitive_features=np.where(g["age"] > 60, None, g["sex"].astype(object))
     ),
     "sizes": lambda X, g: FairKMeans(3, random_state=0, min_cluster_size=30).fit(X, sensitive_features=g["sex"]),
-    "plain": lambda X, g: FairKMeans(3, random_state=0, fairness_weight=0).fit(X),
-    "an array as init": lambda X, g: FairKMeans(3, init=X[:3], fairness_weight=1).fit(X, sensitive_features=g["sex"]),
+    "plain": lambda X, g: FairKMeans(3, random_state=0, goal=None).fit(X),
+    "an array as init": lambda X, g: FairKMeans(3, init=X[:3], goal=Penalty(1)).fit(X, sensitive_features=g["sex"]),
     "medoids": lambda X, g: FairKMedian(3, random_state=0).fit(X, sensitive_features=g["sex"]),
     "manhattan": lambda X, g: FairKMedian(3, random_state=0, metric="manhattan", center="geometric").fit(
         X, sensitive_features=g["sex"]
     ),
     "graph": lambda X, g: FairNCut(3, random_state=0).fit(X, sensitive_features=g["sex"]),
-    "not fitted": lambda X, g: FairKMedian(7, metric="manhattan", max_fairness_error=float(np.float64(0.25))),
+    "not fitted": lambda X, g: FairKMedian(7, metric="manhattan", goal=float(np.float64(0.25))),
+    "a goal and a table": lambda X, g: FairKMeans(
+        3, random_state=0, goal=Bounds({"sex": {"F": (0.3, 0.5)}}, rounded=True), features=Features(weights=[1, 2, 1])
+    ).fit(X, sensitive_features={"sex": g["sex"]}),
+    "solvers": lambda X, g: FairKMeans(
+        2, goal=Penalty(5.0, {"sex": 2.0}), solver=solvers.BoundOptimization(soft=True), random_state=0
+    ).fit(X, sensitive_features={"sex": g["sex"]}),
+    "counts": lambda X, g: FairKMeans(
+        2, goal=ExactProportions(), solver=solvers.Dual(max_evaluations=300), cluster_sizes="equal", random_state=0
+    ).fit(X, sensitive_features=g["sex"]),
 }  # fmt: skip
 
 
@@ -123,17 +142,32 @@ def test_a_function_is_refused_by_name(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("old", sorted(OLD.glob("*.fairclust")), ids=lambda path: path.stem)
-def test_files_of_earlier_formats_can_be_read(old):
+@dataclass(frozen=True)
+class MinBalance(Goal):
+    """A goal of a user's own, whatever it is called."""
+
+    limit: float = 0.4
+
+    def term(self, attribute):
+        return fairclust.MinBalance(self.limit).term(attribute)
+
+    def figure(self, shares, attribute):
+        return fairclust.MinBalance(self.limit).figure(shares, attribute)
+
+
+def test_a_goal_of_ones_own_is_refused(tmp_path):
     X, groups = _data()
-    expected = json.loads(old.with_suffix(".json").read_text())
-    assert fairclust.load(old).predict(X, groups["sex"]).tolist() == expected
+    model = FairKMeans(3, goal=MinBalance(), random_state=0).fit(X, sensitive_features=groups["sex"])
+    with pytest.raises(InvalidInputError, match=r"goal is MinBalance, a goal of your own\. A model file holds no code"):
+        model.save(tmp_path / "a")
+    assert not list(tmp_path.iterdir())
 
 
-def test_there_is_a_file_of_every_format():
-    from fairclust._model_files import FORMAT
-
-    assert {int(path.stem.split("-")[-1]) for path in OLD.glob("*.fairclust")} == set(range(1, FORMAT + 1))
+def test_every_goal_and_record_comes_back(tmp_path):
+    goals = [kind(kind.example) if kind.example is not None else kind() for kind in GOALS.values()]
+    for goal in goals:
+        FairKMeans(3, goal=goal).save(tmp_path / "a")
+        assert fairclust.load(tmp_path / "a").goal == goal
 
 
 # --- damaged and malicious files --------------------------------------------------------------------------------------

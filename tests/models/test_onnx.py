@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairclust import FairKMeans, FairKMedian, FairNCut
+from fairclust import FairKMeans, FairKMedian, FairNCut, Features, Groups, Penalty
 from fairclust.errors import InvalidInputError, MissingExtraError
 
 onnx = pytest.importorskip("onnx")
@@ -66,9 +66,12 @@ MODELS = {
     "yes and no": (FairKMeans(3, random_state=0), ["old"]),
     "whole numbers": (FairKMeans(3, random_state=0), ["district"]),
     "numbers": (FairKMeans(3, random_state=0), ["share"]),
-    "ranges": (FairKMeans(3, random_state=0, quantile_bins={"age": 3}, max_fairness_error=0.05), ["sex", "age"]),
-    "intersections": (FairKMeans(2, random_state=0, intersections=True, fairness_weight=300.0), ["sex", "old"]),
-    "sizes": (FairKMeans(3, random_state=0, min_cluster_size=60, fairness_weight=100.0), ["sex"]),
+    "ranges": (FairKMeans(3, random_state=0, groups=Groups(bins={"age": 3}), goal=0.05), ["sex", "age"]),
+    "intersections": (
+        FairKMeans(2, random_state=0, groups=Groups(intersections=True), goal=Penalty(300.0)),
+        ["sex", "old"],
+    ),
+    "sizes": (FairKMeans(3, random_state=0, min_cluster_size=60, goal=Penalty(100.0)), ["sex"]),
     "medoids": (FairKMedian(3, random_state=0), ["sex"]),
     "manhattan": (FairKMedian(3, random_state=0, metric="manhattan", center="geometric"), ["sex"]),
 }
@@ -80,7 +83,7 @@ def test_labels_are_those_of_predict(model, names, tmp_path):
     X, groups = _data()
     model.fit(X, sensitive_features=groups[names])
     new_X, new_groups = _data(seed=1)
-    if model.get_params()["intersections"]:
+    if model.groups is not None and model.groups.intersections:
         seen = set(map(tuple, groups[names].to_numpy()))
         assert {tuple(row) for row in new_groups[names].to_numpy()} <= seen
     labels, _ = _check(model, tmp_path, new_X, new_groups[names])
@@ -123,14 +126,14 @@ def test_without_prices_no_groups_are_asked_for(tmp_path):
 
 def test_a_plain_model_asks_for_no_groups(tmp_path):
     X, _ = _data()
-    _check(FairKMeans(3, random_state=0, fairness_weight=0).fit(X), tmp_path, X, None)
+    _check(FairKMeans(3, random_state=0, goal=None).fit(X), tmp_path, X, None)
 
 
 @pytest.mark.filterwarnings("ignore::fairclust.FairclustWarning")
 def test_overlapping_groups_are_a_matrix(tmp_path):
     X, groups = _data()
     matrix = np.stack((groups["sex"] == "F", groups["old"]), axis=1)
-    model = FairKMeans(2, random_state=0, fairness_weight=50.0).fit(X, sensitive_features=matrix)
+    model = FairKMeans(2, random_state=0, goal=Penalty(50.0)).fit(X, sensitive_features=matrix)
     model.to_onnx(tmp_path / "a.onnx")
     asked = [one.name for one in onnx.load(tmp_path / "a.onnx").graph.input]
     labels, costs = _run(tmp_path / "a.onnx", {"X": X, asked[1]: matrix})
@@ -145,7 +148,7 @@ def test_an_empty_text_is_a_missing_group(missing_groups, tmp_path):
     X, groups = _data()
     sex = groups["sex"].to_numpy(dtype=object)
     sex[::7] = None
-    model = FairKMeans(2, random_state=0, missing_groups=missing_groups, fairness_weight=20.0)
+    model = FairKMeans(2, random_state=0, groups=Groups(missing=missing_groups), goal=Penalty(20.0))
     model.fit(X, sensitive_features=pd.DataFrame({"sex": sex}))
     model.to_onnx(tmp_path / "a.onnx")
     given = np.array(["" if value is None else value for value in sex], dtype=object)
@@ -167,7 +170,7 @@ def test_what_predict_would_refuse_gets_no_label(tmp_path):
 
 def test_unknown_groups_go_to_the_nearest_centre_where_that_was_asked_for(tmp_path):
     X, groups = _data()
-    model = FairKMeans(3, random_state=0, unknown_groups="nearest").fit(X, sensitive_features=groups[["sex"]])
+    model = FairKMeans(3, random_state=0, groups=Groups(unknown="nearest")).fit(X, sensitive_features=groups[["sex"]])
     model.to_onnx(tmp_path / "a.onnx")
     labels, _ = _run(tmp_path / "a.onnx", {"X": X, "sex": np.full(len(X), "X", dtype=object)})
     assert (labels == model.predict(X)).all()
@@ -192,7 +195,9 @@ def test_tables_are_read_by_column(missing_values, tmp_path):
         for frame in (table, new):
             frame.loc[3::9, "income"] = np.nan
             frame.loc[1::8, "work"] = None
-    model = FairKMeans(3, random_state=0, missing_values=missing_values).fit(table, sensitive_features=groups)
+    model = FairKMeans(3, random_state=0, features=Features(missing=missing_values)).fit(
+        table, sensitive_features=groups
+    )
     model.to_onnx(tmp_path / "a.onnx")
     labels, costs = _run(
         tmp_path / "a.onnx", _inputs(tmp_path / "a.onnx", new.assign(work=new["work"].fillna("")), new_groups)
@@ -225,7 +230,7 @@ def test_groups_that_onnx_cannot_compare_are_refused_by_name(tmp_path):
 @pytest.mark.filterwarnings("ignore::fairclust.FairclustWarning")
 def test_a_distance_that_graphs_do_not_have_is_refused(tmp_path):
     table, groups = _table()
-    model = FairKMedian(2, metric="gower", random_state=0, fairness_weight=1.0).fit(table, sensitive_features=groups)
+    model = FairKMedian(2, metric="gower", random_state=0, goal=Penalty(1.0)).fit(table, sensitive_features=groups)
     with pytest.raises(InvalidInputError, match="metric='gower' cannot be written as ONNX yet"):
         model.to_onnx(tmp_path / "a.onnx")
 

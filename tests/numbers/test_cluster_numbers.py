@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
-from fairclust import FairKMeans, FairKMedian, FairNCut, cluster_numbers
+from fairclust import FairKMeans, FairKMedian, FairNCut, Penalty, cluster_numbers
 from fairclust._numbers.choice import choose
 from fairclust._numbers.scores import calinski_harabasz, silhouettes
 from fairclust.errors import InvalidInputError
 
-WEIGHTED = FairKMeans(fairness_weight=1.0, random_state=0)
+WEIGHTED = FairKMeans(goal=Penalty(1.0), random_state=0)
 
 
 def clouds(n_clouds=3, n_rows=240, seed=0, spread=0.25):
@@ -79,7 +79,7 @@ def test_without_groups_there_is_one_price():
 def test_every_estimator_can_be_asked(estimator, capsys):
     X, groups = clouds(3, 90)
     numbers = cluster_numbers(
-        estimator(random_state=0, fairness_weight=1.0), X, [2, 3], sensitive_features=groups, n_jobs=1, verbose=1
+        estimator(random_state=0, goal=Penalty(1.0)), X, [2, 3], sensitive_features=groups, n_jobs=1, verbose=1
     )
     assert np.isfinite(numbers.silhouettes).all()
     assert capsys.readouterr().out.splitlines()[0] == "2 clusters without the goal"
@@ -90,7 +90,7 @@ def test_a_graph_has_no_silhouette():
     X, groups = clouds(3, 90)
     W = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     numbers = cluster_numbers(
-        FairNCut(affinity="precomputed", fairness_weight=0.1, random_state=0), W, [2, 3], sensitive_features=groups
+        FairNCut(affinity="precomputed", goal=Penalty(0.1), random_state=0), W, [2, 3], sensitive_features=groups
     )
     assert np.isnan(numbers.silhouettes).all()
     assert np.isfinite(numbers.stabilities).all()

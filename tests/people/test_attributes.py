@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fairclust._people.attributes import Options
+from fairclust._people.attributes import Groups
 from fairclust._people.columns import read_columns
 from fairclust._people.encode import encode_people
 from fairclust.errors import InvalidInputError
@@ -58,7 +58,7 @@ def test_tables_of_every_kind_give_the_same_cells(table):
 
 
 def test_intersections_are_one_attribute_of_combinations():
-    people = encode_people(TWO, options=Options(intersections=True))
+    people = encode_people(TWO, options=Groups(intersections=True))
     assert people.attributes.names.tolist() == ["F & land", "F & town", "M & land", "M & town"]
     assert people.attributes.target.tolist() == [0.2, 0.2, 0.2, 0.4]
     np.testing.assert_array_equal(people.cells.membership, np.eye(4))
@@ -110,20 +110,20 @@ GAPS = ["F", None, "M", "F", None]
 
 
 def test_missing_groups_are_an_error_that_says_what_to_do():
-    with pytest.raises(InvalidInputError, match=r"missing values in rows 1, 4\. Drop .*missing_groups='own'"):
+    with pytest.raises(InvalidInputError, match=r"missing values in rows 1, 4\. Drop .*missing='own'"):
         encode_people(GAPS)
 
 
 def test_missing_groups_can_be_a_group_of_their_own():
-    people = encode_people(GAPS, options=Options(missing_groups="own"))
+    people = encode_people(GAPS, options=Groups(missing="own"))
     assert people.attributes.names.tolist() == ["F", "M", "missing"]
     assert people.attributes.target.tolist() == [0.4, 0.2, 0.4]
     with pytest.raises(InvalidInputError, match="has a group of that name"):
-        encode_people(["missing", None], options=Options(missing_groups="own"))
+        encode_people(["missing", None], options=Groups(missing="own"))
 
 
 def test_ignored_people_are_in_no_group():
-    people = encode_people({"sex": GAPS, "place": PLACE}, options=Options(missing_groups="ignore"))
+    people = encode_people({"sex": GAPS, "place": PLACE}, options=Groups(missing="ignore"))
     assert people.attributes.names.tolist() == ["sex=F", "sex=M", "place=land", "place=town"]
     assert masses(people).tolist() == [2, 1, 2, 3]
     assert people.attributes.listed[0].target == pytest.approx([2 / 3, 1 / 3])
@@ -133,20 +133,21 @@ def test_a_missing_membership_can_be_ignored():
     frame = pl.DataFrame({"a": [True, None, False], "b": [True, True, True]})
     with pytest.raises(InvalidInputError, match="membership matrix with missing values in row 1"):
         encode_people(frame)
-    people = encode_people(frame, options=Options(missing_groups="ignore"))
+    people = encode_people(frame, options=Groups(missing="ignore"))
     assert masses(people).tolist() == [1, 2, 2]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"missing_groups": "drop"}, "missing_groups='drop', but"),
-        ({"intersections": "yes"}, "intersections='yes', but"),
+        ({"missing": "drop"}, r"Groups\(missing='drop'\), but"),
+        ({"intersections": "yes"}, r"Groups\(intersections='yes'\), but"),
+        ({"unknown": "far"}, r"Groups\(unknown='far'\), but"),
     ],
 )
 def test_a_wrong_option_is_explained(change, message):
     with pytest.raises(InvalidInputError, match=message):
-        Options(**change)
+        Groups(**change)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -154,7 +155,7 @@ def test_a_wrong_option_is_explained(change, message):
 
 def test_numbers_are_cut_into_ranges_of_equal_weight():
     ages = np.arange(20, 80)
-    people = encode_people(ages, options=Options(quantile_bins=4))
+    people = encode_people(ages, options=Groups(bins=4))
     assert people.attributes.names.tolist() == ["under 35", "35 to under 50", "50 to under 65", "65 and over"]
     assert people.attributes.target.tolist() == [0.25] * 4
 
@@ -162,7 +163,7 @@ def test_numbers_are_cut_into_ranges_of_equal_weight():
 def test_ranges_count_a_weight_of_two_as_two_rows():
     rng = np.random.default_rng(1)
     ages, weights = rng.integers(18, 90, 300), rng.integers(0, 3, 300)
-    options = Options(quantile_bins=5)
+    options = Groups(bins=5)
     weighted = encode_people(ages, options=options, weights=weights.astype(float))
     repeated = encode_people(np.repeat(ages, weights), options=options)
     assert weighted.attributes.names.tolist() == repeated.attributes.names.tolist()
@@ -170,12 +171,12 @@ def test_ranges_count_a_weight_of_two_as_two_rows():
 
 
 def test_values_that_are_alike_share_a_range():
-    people = encode_people([0] * 90 + [1] * 10, options=Options(quantile_bins=4))
+    people = encode_people([0] * 90 + [1] * 10, options=Groups(bins=4))
     assert people.attributes.names.tolist() == ["under 1", "1 and over"]
 
 
 def test_new_values_beyond_the_ranges_belong_to_the_first_or_last():
-    people = encode_people({"age": np.arange(20, 80)}, options=Options(quantile_bins={"age": 2}))
+    people = encode_people({"age": np.arange(20, 80)}, options=Groups(bins={"age": 2}))
     cells = people.attributes.encode({"age": [3, 49, 50, 120]})
     assert cells.membership[cells.codes].argmax(axis=1).tolist() == [0, 0, 1, 1]
 
@@ -183,15 +184,15 @@ def test_new_values_beyond_the_ranges_belong_to_the_first_or_last():
 @pytest.mark.parametrize(
     ("table", "bins", "message"),
     [
-        (SEX, 3, "quantile_bins needs numbers, but column 'group'"),
+        (SEX, 3, r"Groups\(bins=…\) needs numbers, but column 'group'"),
         ({"age": [1, 2], "pay": [1, 2]}, 2, r"there are 2 columns: 'age', 'pay'\. Give a dict"),
-        ({"age": [1, 2]}, {"pay": 2}, "quantile_bins names 'pay', but the columns are 'age'"),
+        ({"age": [1, 2]}, {"pay": 2}, r"Groups\(bins=…\) names 'pay', but the columns are 'age'"),
         ([1, 2, 3], 1, "a whole number ≥ 2 is needed"),
     ],
 )
 def test_wrong_bins_are_explained(table, bins, message):
     with pytest.raises(InvalidInputError, match=message):
-        encode_people(table, options=Options(quantile_bins=bins))
+        encode_people(table, options=Groups(bins=bins))
 
 
 # --- targets ----------------------------------------------------------------------------------------------------------
@@ -247,7 +248,7 @@ def test_a_combination_never_seen_is_known_where_its_groups_are():
     people = encode_people({"sex": ["F", "M"], "place": ["town", "land"]})
     cells = people.attributes.encode({"sex": ["F"], "place": ["land"]})
     assert cells.is_known.all()
-    crossed = encode_people({"sex": ["F", "M"], "place": ["town", "land"]}, options=Options(intersections=True))
+    crossed = encode_people({"sex": ["F", "M"], "place": ["town", "land"]}, options=Groups(intersections=True))
     assert not crossed.attributes.encode({"sex": ["F"], "place": ["land"]}).is_known.any()
 
 

@@ -8,43 +8,53 @@ import numpy as np
 import pytest
 
 from cases import ESTIMATORS, people
-from fairclust import FairKMeans, FairnessGoalMissed, NoGroupsWarning
-from fairclust._people import attributes, small
-from fairclust._people.attributes import MOST_GROUPS, Options
+from fairclust import (
+    ExactProportions,
+    FairKMeans,
+    FairnessGoalMissed,
+    Groups,
+    MaxCostIncrease,
+    MinBalance,
+    NoGroupsWarning,
+    Penalty,
+)
+from fairclust._people import attributes
+from fairclust._people.attributes import MOST_GROUPS
 from fairclust._people.encode import encode_people
-from fairclust.errors import InvalidInputError, SmallGroupWarning
+from fairclust.errors import InvalidInputError
 
 DATA = people(200, n_clusters=3, n_groups=2, seed=2)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_fairness_without_groups_is_a_warning_and_no_perfect_score(estimator):
-    with pytest.warns(NoGroupsWarning, match=r"no groups are given.*sensitive_features=.*fairness_weight=0"):
-        model = estimator(3, random_state=0).fit(DATA.X)
+    with pytest.warns(NoGroupsWarning, match=r"no groups are given.*sensitive_features=.*goal=None"):
+        model = estimator(3, random_state=0, goal=MinBalance(0.5)).fit(DATA.X)
     scores = [model.fairness_error_, model.max_fairness_error_, model.balance_, *model.fairness_errors_.ravel()]
     assert np.isnan(scores).all()
-    assert model.fairness_goal_met_ is False
+    assert model.goal_met_ is False
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_groups_in_the_place_of_y_are_noticed(estimator):
     with pytest.warns(NoGroupsWarning, match=r"y is ignored; it holds 2 different values \('g0', 'g1'\)") as said:
-        estimator(3, random_state=0).fit(DATA.X, DATA.groups)
+        estimator(3, random_state=0, goal=0.05).fit(DATA.X, DATA.groups)
     assert len(said) == 1
     with pytest.warns(NoGroupsWarning, match="y is ignored"):
-        estimator(3, random_state=0).fit_predict(DATA.X, DATA.groups)
+        estimator(3, random_state=0, goal=0.05).fit_predict(DATA.X, DATA.groups)
 
 
 def test_a_target_of_numbers_is_not_taken_for_groups():
     with pytest.warns(NoGroupsWarning, match="Pass sensitive_features=") as said:
-        FairKMeans(3, fairness_weight=5.0, random_state=0).fit(DATA.X, DATA.X[:, 0])
+        FairKMeans(3, goal=Penalty(5.0), random_state=0).fit(DATA.X, DATA.X[:, 0])
     assert "y is ignored" not in str(said[0].message)
-    assert "fairness_weight=5.0 is asked for" in str(said[0].message)
+    assert "goal=Penalty(weight=5.0" in str(said[0].message)
 
 
+@pytest.mark.parametrize("options", [{"goal": None}, {"goal": Penalty(0.0)}, {}], ids=["plain", "weight 0", "default"])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_plain_clustering_is_silent(estimator):
-    model = estimator(3, fairness_weight=0, random_state=0).fit(DATA.X, DATA.groups)
+def test_plain_clustering_and_the_default_goal_are_silent(estimator, options):
+    model = estimator(3, random_state=0, **options).fit(DATA.X, DATA.groups)
     assert np.isnan(model.balance_)
 
 
@@ -57,41 +67,25 @@ def with_few(n_people=4, n_rows=120):
     return rng.normal(size=(n_rows, 2)), groups
 
 
-def test_the_smallest_error_is_that_of_a_cluster_without_the_group():
-    people_ = encode_people(with_few()[1])
-    (found,) = small.small_groups(people_, np.ones(120), 5)
-    share = 4 / 120
-    # By hand: the best cluster that lacks the group holds the others in their proportions, here 100 % 'many'.
-    expected = share * np.log(share / 1e-20) + (1 - share) * np.log(1 - share)
-    assert (found.name, found.n_people) == ("few", 4)
-    assert found.smallest_error == pytest.approx(expected)
-    assert small.small_groups(people_, np.ones(120), 4) == []
-
-
-def test_a_group_smaller_than_the_number_of_clusters_is_named_before_the_fit():
+def test_a_group_smaller_than_the_number_of_clusters_is_told_with_the_largest_number_that_would_do():
     X, groups = with_few()
-    with (
-        pytest.warns(SmallGroupWarning, match=r"'few' has 4 people for 5 clusters.*cannot be below 1\.39.*at most 4"),
-        pytest.warns(FairnessGoalMissed),
-    ):
-        FairKMeans(5, random_state=0).fit(X, sensitive_features=groups)
-
-
-def test_a_fit_is_never_better_than_the_smallest_error():
-    X, groups = with_few()
-    (found,) = small.small_groups(encode_people(groups), np.ones(120), 5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.warns(FairnessGoalMissed, match=r"of group few: 5 clusters need 5, and there are 4\. At most 4"):
         model = FairKMeans(5, random_state=0).fit(X, sensitive_features=groups)
-    assert model.max_fairness_error_ >= found.smallest_error - 1e-9
+    assert not model.goal_met_
+    assert np.isnan(model.lower_bound_)
+    # The best cluster that lacks the group holds the others in their proportions, here 100 % 'many'.
+    share = 4 / 120
+    least = share * np.log(share / 1e-20) + (1 - share) * np.log(1 - share)
+    assert model.max_fairness_error_ >= least - 1e-9
+    assert len(set(model.labels_)) == 5
 
 
-@pytest.mark.parametrize("goal", [{"max_fairness_error": 0}, {"fairness_weight": 10.0}, {"max_cost_increase": 0.1}])
+@pytest.mark.parametrize("goal", [ExactProportions(), Penalty(10.0), MaxCostIncrease(0.1)])
 def test_nothing_is_said_of_small_groups_where_no_goal_wants_them_everywhere(goal):
     X, groups = with_few()
     with warnings.catch_warnings():
-        warnings.simplefilter("error", SmallGroupWarning)
-        FairKMeans(5, random_state=0, **goal).fit(X, sensitive_features=groups)
+        warnings.simplefilter("error")
+        FairKMeans(5, random_state=0, goal=goal).fit(X, sensitive_features=groups)
 
 
 # --- columns that are no groups ---------------------------------------------------------------------------------------
@@ -100,9 +94,9 @@ def test_nothing_is_said_of_small_groups_where_no_goal_wants_them_everywhere(goa
 def test_a_column_of_amounts_is_refused_and_bins_are_named():
     amounts = np.arange(MOST_GROUPS + 1) * 1.5
     X = np.random.default_rng(0).normal(size=(len(amounts), 2))
-    with pytest.raises(InvalidInputError, match=r"1001 different values.*at most 1000.*quantile_bins=\{'group': 4\}"):
+    with pytest.raises(InvalidInputError, match=r"1001 different values.*at most 1000.*bins=\{'group': 4\}"):
         FairKMeans(3).fit(X, sensitive_features=amounts)
-    FairKMeans(3, quantile_bins=4, random_state=0).fit(X, sensitive_features=amounts)
+    FairKMeans(3, groups=Groups(bins=4), random_state=0).fit(X, sensitive_features=amounts)
 
 
 def test_a_column_of_names_is_refused_too():
@@ -115,14 +109,14 @@ def test_too_many_combinations_are_refused():
     rng = np.random.default_rng(0)
     columns = {"a": rng.integers(0, 60, 9000), "b": rng.integers(0, 60, 9000)}
     with pytest.raises(InvalidInputError, match="combinations of 'a', 'b'; at most 1000"):
-        encode_people(columns, options=Options(intersections=True))
+        encode_people(columns, options=Groups(intersections=True))
 
 
 def test_tables_beyond_memory_are_refused_before_they_are_made(monkeypatch):
     monkeypatch.setattr(attributes, "free_memory", lambda: 1e4)
     rng = np.random.default_rng(0)
     columns = {"a": rng.integers(0, 30, 9000), "b": rng.integers(0, 30, 9000)}
-    with pytest.raises(InvalidInputError, match=r"900 combinations of 60 groups.*0\.0 GiB.*quantile_bins"):
+    with pytest.raises(InvalidInputError, match=r"900 combinations of 60 groups.*0\.0 GiB.*Groups\(bins="):
         encode_people(columns)
 
 

@@ -9,12 +9,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from fairclust import FairKMeans, fairness_path
+from fairclust import FairKMeans, Penalty, fairness_path
+from fairclust.goals import brief
 from fairclust.report import model_report, path_report
-from report.test_report import HOSTILE, case
+from report.test_report import HOSTILE, case, embedded
 
 pytest.importorskip("altair", reason="reports need the extra 'report'")
 pytest.importorskip("vl_convert", reason="reports need the extra 'report'")
@@ -147,12 +147,13 @@ def wait_for_point(tab, index):
 
 
 def shown_numbers(tab):
-    return {name: tab.text_content(f"#{name}") for name in ("weight", "objective", "rise", "error", "worst", "balance")}
+    return {name: tab.text_content(f"#{name}") for name in ("asked", "objective", "rise", "error", "worst", "balance")}
 
 
 def test_report_draws_every_chart_without_a_console_message(opened, report):
     tab = opened(report)
-    for chart in ("composition", "cost", "features", "projection", "convergence"):
+    assert {"composition", "cost", "features", "projection"} <= set(embedded(report, "charts"))
+    for chart in embedded(report, "charts"):
         assert tab.locator(f"#{chart} svg").count() == 1
     assert tab.said == []
 
@@ -203,7 +204,7 @@ def test_slider_changes_the_numbers_to_those_of_the_data(explorer):
         explorer.fill("#point", str(index))
         wait_for_point(explorer, index)
         shown, point = shown_numbers(explorer), points[index]
-        assert float(shown["weight"].replace(",", "")) == pytest.approx(point["weight"], rel=1e-3)
+        assert shown["asked"] == point["goal"]
         assert float(shown["objective"].replace(",", "")) == pytest.approx(point["objective"], rel=1e-5)
         assert float(shown["error"]) == pytest.approx(point["error"], rel=1e-2, abs=1e-12)
         assert float(shown["balance"]) == pytest.approx(point["balance"], rel=1e-2)
@@ -217,7 +218,7 @@ def test_slider_changes_the_numbers_to_those_of_the_data(explorer):
 def test_numbers_are_those_of_the_path(explorer, journey):
     path = journey[0]
     for point in data_of(explorer)["points"]:
-        i = int(np.flatnonzero(path.fairness_weights == point["weight"])[0])
+        i = [brief(goal) for goal in path.goals].index(point["goal"])
         assert point["objective"] == path.objectives[i]
         assert point["worst"] == path.max_fairness_errors[i]
 
@@ -260,7 +261,7 @@ def test_goal_button_follows_the_papers_rule(explorer, journey):
     points = data_of(explorer)["points"]
     chosen = next(i for i, point in enumerate(points) if point["worst"] <= 0.01)
     wait_for_point(explorer, chosen)
-    assert points[chosen]["weight"] == pytest.approx(journey[0].select(max_fairness_error=0.01).fairness_weight)
+    assert points[chosen]["goal"] == brief(journey[0].select(goal=0.01).goal)
 
 
 def test_downloaded_labels_are_those_of_the_path(explorer, journey, tmp_path):
@@ -272,14 +273,16 @@ def test_downloaded_labels_are_those_of_the_path(explorer, journey, tmp_path):
         explorer.click("#save-labels")
     started.value.save_as(tmp_path / "labels.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "labels.csv").read_text(encoding="utf-8-sig"))))
-    i = int(np.flatnonzero(path.fairness_weights == points[-1]["weight"])[0])
+    i = [brief(goal) for goal in path.goals].index(points[-1]["goal"])
     assert [int(row["cluster"]) for row in rows] == path.labels[i].tolist()
     assert [int(row["row"]) for row in rows] == list(range(1, len(rows) + 1))
 
 
 def test_explorer_shows_hostile_names_as_text_and_neutralises_them_in_csv(opened, tmp_path):
     _, _, X, groups = case(HOSTILE)
-    path = fairness_path(FairKMeans(3, random_state=0), X, sensitive_features=groups, fairness_weights=[0, 10, 1000])
+    path = fairness_path(
+        FairKMeans(3, random_state=0), X, sensitive_features=groups, goals=[None, Penalty(10), Penalty(1000)]
+    )
     tab = opened(path_report(path, X, groups, title=HOSTILE[1]), accept_downloads=True)
     tab.wait_for_function("document.body.dataset.drawn !== undefined")
     assert tab.locator("img").count() == 0

@@ -356,7 +356,7 @@ def test_data_that_are_not_there_are_told():
 
 def parts_of_all_kinds():
     rows = [
-        row(result(99.0, assignment_gap=0.001, n_sweeps=12.0), result(100.0), [Printed("A", 98.0, 4.0, 0.1, 0.4)]),
+        row(result(99.0, assignment_gap=0.001, n_evaluations=12.0), result(100.0), [Printed("A", 98.0, 4.0, 0.1, 0.4)]),
         row(result(99.0, assignment_gap=math.nan), plain=0.0),
         Row(row(result(1.0)).case, skipped={"rival": "Rival is not here"}, missing="no data"),
     ]

@@ -12,10 +12,9 @@ import time
 import numpy as np
 import pytest
 
-from fairclust import FairclustError, FairKMeans, FairKMedian
+from fairclust import FairclustError, FairKMeans, FairKMedian, Penalty
 from fairclust.scaling import ArrayBlocks, _dask, as_blocks, open_blocks
-from fairclust.scaling.work import BlockCells, Costs, HardJob, hard_tables, soft_tables
-from internals import SQUARED_EUCLIDEAN
+from fairclust.scaling.work import hard_tables, soft_tables
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -44,7 +43,7 @@ def people():
 
 
 def model(**options):
-    return FairKMeans(**({"n_clusters": 4, "fairness_weight": 2000.0, "random_state": 0} | options))
+    return FairKMeans(**({"n_clusters": 4, "goal": Penalty(2000.0), "random_state": 0} | options))
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +94,7 @@ def test_two_processes_give_the_labels_of_one_bit_for_bit(people, expected, clie
 
 def test_medoids_are_the_same_rows(people, client):
     X, groups = people
-    options = {"n_clusters": 4, "fairness_weight": 1000.0, "random_state": 0}
+    options = {"n_clusters": 4, "goal": Penalty(1000.0), "random_state": 0}
     blocks = ArrayBlocks([(X[i : i + BLOCK], groups[i : i + BLOCK]) for i in range(0, len(X), BLOCK)])
     here = FairKMedian(**options).fit(blocks)
     there = FairKMedian(**options).fit(as_dask(*people)[0], sensitive_features=as_dask(*people)[1])
@@ -117,22 +116,6 @@ def test_rows_and_weights_that_come_unaligned_are_aligned():
     assert not weights.flags.aligned
     assert block.X.flags.aligned
     assert block.weights.flags.aligned
-
-
-def test_labels_in_passing_leave_the_costs_that_are_kept_and_count_the_same(people):
-    X, groups = people
-    table = BlockCells(np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.int64), 0)
-    block = _dask._prepared(X, groups, None)
-    costs, others = (Costs(SQUARED_EUCLIDEAN, X[first : first + 4].copy(), 2) for first in (0, 4))
-    price = np.linspace(0, 1, 8).reshape(2, 4)
-    kept = hard_tables(block, table, HardJob(costs, price))
-    passing = [hard_tables(block, table, HardJob(one, price, is_passing=True)) for one in (costs, others)]
-    assert block.kept.of(costs) is not None
-    after = hard_tables(block, table, HardJob(others, price))
-    for one, other in zip(passing, (kept, after), strict=True):
-        np.testing.assert_array_equal(one.masses, other.masses)
-        assert one.cost == pytest.approx(other.cost)
-        assert not one.sums.any()
 
 
 def test_threads_of_one_process_give_the_same_labels(people, expected):

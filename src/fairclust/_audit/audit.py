@@ -16,11 +16,12 @@ import numpy as np
 
 from .. import metrics
 from .._checks import check_number
-from .._people.attributes import Population
+from .._people.attributes import Groups, Population
 from .._people.columns import to_column
 from .._people.encode import encode_groups
 from .._typing import AnyArray, FloatArray
 from ..errors import MissingExtraError
+from ..goals import Attribute, Goal, brief, read_checkable
 from .hidden import HIDDEN, Hidden
 
 __all__ = ["AuditReport", "AuditReports", "audit", "audit_each"]
@@ -56,16 +57,23 @@ class AuditReport:
         Counts below this are not shown in text and HTML.
     is_weighted : bool
         Whether the counts are weights.
+    goal : Goal or None
+        What the clusters were held against.
+    person : float
+        What a row weighs at most.
 
     Examples
     --------
-    >>> from fairclust import audit
-    >>> report = audit([0, 0, 0, 0, 1, 1], sensitive_features=["F", "M", "M", "M", "F", "M"])
+    >>> from fairclust import MinBalance, audit
+    >>> sex = ["F", "M", "M", "M", "F", "M"]
+    >>> report = audit([0, 0, 0, 0, 1, 1], sensitive_features=sex, goal=MinBalance(0.5))
     >>> report.counts
     array([[1., 3.],
            [1., 1.]])
     >>> round(report.max_fairness_error, 4), round(report.balance, 3)
     (0.0566, 0.333)
+    >>> report.passed, report.passed_clusters
+    (False, array([False,  True]))
     """
 
     composition: metrics.Composition
@@ -73,6 +81,8 @@ class AuditReport:
     kmeans_objective: float | None = None
     suppress_below: float | None = None
     is_weighted: bool = False
+    goal: Goal | None = None
+    person: float = 1.0
 
     @property
     def cluster_names(self) -> AnyArray:
@@ -139,6 +149,31 @@ class AuditReport:
         """Balance of all the data: no clustering can exceed it."""
         return self.composition.data_balance
 
+    @property
+    def figures(self) -> FloatArray | None:
+        """What the goal limits, of each cluster, in its own unit, shape (n_clusters,); None without a goal."""
+        return None if self.goal is None else self.goal.figure(self.proportions, self._attribute)
+
+    @property
+    def passed_clusters(self) -> AnyArray | None:
+        """Whether each cluster meets the goal, shape (n_clusters,), bool; None without a goal."""
+        if self.goal is None:
+            return None
+        return np.asarray(self.goal.term(self._attribute).violation(_columns(self.composition)) <= 0)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every cluster meets the goal; None without a goal."""
+        passed = self.passed_clusters
+        return None if passed is None else bool(passed.all())
+
+    @property
+    def _attribute(self) -> Attribute:
+        """The attribute as goals see it: every group is a cell, and so is everyone where groups overlap."""
+        table = self.composition
+        n_columns = len(table.group_names) + (table.everyone is not None)
+        return Attribute(table.group_names, np.eye(n_columns), table.target, table.attribute, self.person)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and text, ready for JSON. Exact: ``suppress_below`` hides nothing here.
 
@@ -157,8 +192,14 @@ class AuditReport:
             strict=True,
         )
         keys = ("name", "size", "counts", "proportions", "deviations", "fairness_error", "balance")
+        clusters = [dict(zip(keys, values, strict=True)) for values in per_cluster]
+        figures, passed = self.figures, self.passed_clusters
+        if figures is not None and passed is not None:
+            rows = zip(clusters, figures.tolist(), passed.tolist(), strict=True)
+            clusters = [row | {"figure": figure, "passed": own} for row, figure, own in rows]
         return {
             "fairness_notion": _NOTION,
+            **_goal_dict(self.goal, self.passed),
             "n_samples": self.n_samples,
             "attribute": self.composition.attribute,
             "group_names": _json_names(self.group_names),
@@ -168,7 +209,7 @@ class AuditReport:
             "balance": self.balance,
             "data_balance": self.data_balance,
             "kmeans_objective": self.kmeans_objective,
-            "clusters": [dict(zip(keys, values, strict=True)) for values in per_cluster],
+            "clusters": clusters,
         }
 
     def to_frame(self) -> Any:
@@ -178,7 +219,8 @@ class AuditReport:
         -------
         frame : pandas.DataFrame
             Columns ``size``, ``count[g]``, ``proportion[g]`` and ``deviation[g]`` for each group g,
-            ``fairness_error``, ``balance``; the index holds the clusters' names.
+            ``fairness_error``, ``balance``, and with a goal ``figure``, ``limit`` (where the goal has one) and
+            ``passed``; the index holds the clusters' names.
         """
         try:
             pandas = importlib.import_module("pandas")
@@ -186,10 +228,14 @@ class AuditReport:
             raise MissingExtraError(
                 "to_frame() needs pandas, which is not installed. Run `pip install pandas`, or use to_dict()."
             ) from error
-        columns = {"size": self.sizes}
+        columns: dict[str, Any] = {"size": self.sizes}
         for name, table in (("count", self.counts), ("proportion", self.proportions), ("deviation", self.deviations)):
             columns |= {f"{name}[{group}]": table[:, j] for j, group in enumerate(self.group_names.tolist())}
         columns |= {"fairness_error": self.fairness_errors, "balance": self.balances}
+        if self.goal is not None:
+            limit = limit_of(self.goal)
+            columns |= {"figure": self.figures} | ({} if limit is None else {"limit": np.full(len(self.sizes), limit)})
+            columns |= {"passed": self.passed_clusters}
         return pandas.DataFrame(columns, index=pandas.Index(self.cluster_names.tolist(), name="cluster"))
 
     def __repr__(self) -> str:
@@ -202,13 +248,13 @@ class AuditReport:
 
     def __str__(self) -> str:
         hidden = Hidden.of(self.composition, self.suppress_below)
-        header, *rows = table_cells(self.composition, hidden)
+        header, *rows = table_cells(self, hidden)
         parts = [_title(self), _aligned([header, *rows]), "\n".join(sentences(self, hidden))]
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
         hidden = Hidden.of(self.composition, self.suppress_below)
-        header, *rows = table_cells(self.composition, hidden)
+        header, *rows = table_cells(self, hidden)
         worst = _worst_cluster(self, hidden)
         head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
         body = "".join(_html_row(row, is_worst=i == worst) for i, row in enumerate(rows))
@@ -259,6 +305,23 @@ class AuditReports(Mapping[str, AuditReport]):
         """Sum of squared distances to the clusters' means; None without X."""
         return next(iter(self.values())).kmeans_objective
 
+    @property
+    def goal(self) -> Goal | None:
+        """What the clusters were held against."""
+        return next(iter(self.values())).goal
+
+    @property
+    def passed_clusters(self) -> AnyArray | None:
+        """Whether each cluster meets the goal in all attributes, shape (n_clusters,), bool; None without a goal."""
+        passed = [report.passed_clusters for report in self.values() if report.passed_clusters is not None]
+        return np.all(passed, axis=0) if passed else None
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every cluster meets the goal in all attributes; None without a goal."""
+        passed = self.passed_clusters
+        return None if passed is None else bool(passed.all())
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, numbers and text, ready for JSON. Exact: ``suppress_below`` hides nothing here.
 
@@ -268,6 +331,7 @@ class AuditReports(Mapping[str, AuditReport]):
         """
         return {
             "fairness_notion": _NOTION,
+            **_goal_dict(self.goal, self.passed),
             "fairness_error": self.fairness_error,
             "max_fairness_error": self.max_fairness_error,
             "balance": self.balance,
@@ -304,12 +368,13 @@ class AuditReports(Mapping[str, AuditReport]):
 def audit(
     labels: Any,
     sensitive_features: Any,
+    *,
+    goal: Any = None,
     X: Any = None,
     target_proportions: metrics.Targets = None,
-    *,
+    groups: Groups | None = None,
     sample_weight: Any = None,
     suppress_below: float | None = None,
-    **groups: Any,
 ) -> AuditReport | AuditReports:
     """Report the make-up of clusters: how each group is represented in each, against a target.
 
@@ -322,18 +387,21 @@ def audit(
         these rows first if noise is not to count as a cluster.
     sensitive_features : column, data frame, 2-D array or dict of columns
         Group of each point: one column per attribute, or a boolean membership matrix with a column per group.
+    goal : Goal, float or None, default=None
+        What every cluster is held against, as for the estimators: a number is the most KL(target ‖ shares) that a
+        cluster may have. Adds the goal's own figure for each cluster, and whether it passes.
     X : array-like of shape (n_samples, n_features) or None, default=None
         The data; adds the K-means objective to the report.
     target_proportions : dict, array-like or None, default=None
         Wanted shares, by group name or in sorted group order, also one row per cluster; with several attributes a dict
         {attribute: shares}. None: the data's shares.
+    groups : Groups or None, default=None
+        How sensitive columns become groups.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0; a row of weight 0 counts as absent.
     suppress_below : float > 0 or None, default=None
         For privacy: counts below this are shown as ``<5`` (for 5) in text and HTML, and what would give them away by
         subtraction as ``hidden``. The attributes, ``to_dict()`` and ``to_frame()`` stay exact: do not publish them.
-    **groups
-        ``intersections``, ``missing_groups`` and ``quantile_bins``, as for :func:`fairclust.metrics.compositions`.
 
     Returns
     -------
@@ -360,10 +428,16 @@ def audit(
     Fairness error: 0.0566 in the worst cluster, 0.0740 in all clusters added up.
     The worst cluster's balance is 0.333; all the data together have 0.500.
     Fairness here means proportional representation: each group's share of every cluster, and nothing more.
+
+    Held against a goal:
+
+    >>> report = audit([0, 0, 0, 0, 1, 1], sensitive_features=["F", "M", "M", "M", "F", "M"], goal=0.05)
+    >>> report.passed_clusters.tolist()
+    [True, False]
     """
     reports = audit_each(
-        labels, sensitive_features, X, target_proportions,
-        sample_weight=sample_weight, suppress_below=suppress_below, **groups,
+        labels, sensitive_features, goal=goal, X=X, target_proportions=target_proportions, groups=groups,
+        sample_weight=sample_weight, suppress_below=suppress_below,
     )  # fmt: skip
     return next(iter(reports.values())) if len(reports) == 1 else reports
 
@@ -371,30 +445,31 @@ def audit(
 def audit_each(
     labels: Any,
     sensitive_features: Any,
+    *,
+    goal: Any = None,
     X: Any = None,
     target_proportions: metrics.Targets = None,
-    *,
+    groups: Groups | None = None,
     sample_weight: Any = None,
     suppress_below: float | None = None,
-    **groups: Any,
 ) -> AuditReports:
     """Do what :func:`audit` does; return a report by attribute, also where there is one attribute only."""
     if suppress_below is not None:
         check_number("suppress_below", suppress_below, lowest=0.0, above=True)
+    wanted = read_checkable(goal)
     tables = metrics.compositions(
-        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, **groups
+        labels, sensitive_features, target_proportions=target_proportions, sample_weight=sample_weight, groups=groups
     )
     objective = None if X is None else metrics.kmeans_objective(X, labels, sample_weight=sample_weight)
-    n_samples, is_weighted = len(to_column(labels, "labels")), sample_weight is not None
-    return AuditReports(
-        {name: AuditReport(one, n_samples, objective, suppress_below, is_weighted) for name, one in tables.items()}
-    )
+    weights = None if sample_weight is None else to_column(sample_weight, "sample_weight").astype(float)
+    return _reports(tables, len(to_column(labels, "labels")), wanted, objective, suppress_below, weights)
 
 
 def audit_encoded(
     labels: AnyArray,
     people: Population,
     *,
+    goal: Goal | None = None,
     sample_weight: FloatArray | None = None,
     suppress_below: float | None = None,
 ) -> AuditReports:
@@ -405,17 +480,53 @@ def audit_encoded(
     labels : ndarray of shape (n_samples,)
     people : Population
         The attributes with their targets, and the cell of each person.
+    goal : Goal or None
+        A constraint.
     sample_weight : ndarray of shape (n_samples,) or None
     suppress_below : float > 0 or None
     """
     if suppress_below is not None:
         check_number("suppress_below", suppress_below, lowest=0.0, above=True)
     clusters = encode_groups(labels, argument="labels")
-    n_samples, is_weighted = len(clusters.codes), sample_weight is not None
+    n_samples = len(clusters.codes)
     tables = metrics.count_cells(clusters, people, np.ones(n_samples) if sample_weight is None else sample_weight)
-    return AuditReports(
-        {name: AuditReport(one, n_samples, None, suppress_below, is_weighted) for name, one in tables.items()}
+    return _reports(tables, n_samples, goal, None, suppress_below, sample_weight)
+
+
+def _reports(
+    tables: dict[str, metrics.Composition],
+    n_samples: int,
+    goal: Goal | None,
+    objective: float | None,
+    suppress_below: float | None,
+    weights: FloatArray | None,
+) -> AuditReports:
+    """A report per table."""
+    person = 1.0 if weights is None else float(weights.max())
+    reports = AuditReports(
+        {
+            name: AuditReport(one, n_samples, objective, suppress_below, weights is not None, goal, person)
+            for name, one in tables.items()
+        }
     )
+    if goal is not None:
+        goal.check(tuple(report._attribute for report in reports.values()))
+    return reports
+
+
+def limit_of(goal: Goal) -> float | None:
+    """The ``limit`` of a goal, which its figure is compared with; None where it has no such number."""
+    limit = getattr(goal, "limit", None)
+    return float(limit) if isinstance(limit, int | float) else None
+
+
+def _goal_dict(goal: Goal | None, passed: bool | None) -> dict[str, Any]:
+    return {} if goal is None else {"goal": str(goal), "limit": limit_of(goal), "passed": passed}
+
+
+def _columns(table: metrics.Composition) -> FloatArray:
+    """Counts of the groups, and of everyone where groups overlap."""
+    return table.counts if table.everyone is None else np.column_stack([table.counts, table.everyone])
 
 
 def _title(report: AuditReport) -> str:
@@ -431,33 +542,45 @@ def _title(report: AuditReport) -> str:
     return f"Fairness audit: {', '.join(counted)}"
 
 
-def table_cells(table: metrics.Composition, hidden: Hidden) -> list[list[str]]:
+def table_cells(report: AuditReport, hidden: Hidden) -> list[list[str]]:
     """Write the table as text: a header, a row per cluster, the whole data and the target."""
+    table = report.composition
     everybody = float(table.sizes.sum())
     errors, balances, proportions = table.fairness_errors, table.balances, table.proportions
     show = _count_format(table.counts)
-    rows = [["cluster", "size", *map(shown_name, table.group_names.tolist()), "fairness error", "balance"]]
+    goal_head, goal_cells = _goal_cells(report)
+    rows = [["cluster", "size", *map(shown_name, table.group_names.tolist()), "fairness error", "balance", *goal_head]]
     for k, name in enumerate(table.cluster_names.tolist()):
         held = [
             hidden.number(count, f"{show(count)} ({_percent(share)})", bool(hide))
             for count, share, hide in zip(table.counts[k], proportions[k], hidden.cells[k], strict=True)
         ]
         size = hidden.number(table.sizes[k], show(table.sizes[k]), bool(hidden.sizes[k]))
-        scores = [_unless(hidden.rows[k], text) for text in (f"{errors[k]:.4f}", f"{balances[k]:.3f}")]
-        rows.append([shown_name(name), size, *held, *scores])
+        scores = [f"{errors[k]:.4f}", f"{balances[k]:.3f}", *goal_cells[k]]
+        rows.append([shown_name(name), size, *held, *(_unless(hidden.rows[k], text) for text in scores)])
     totals = [
         hidden.number(total, f"{show(total)} ({_percent(total / everybody)})", bool(hide))
         for total, hide in zip(table.totals, hidden.totals, strict=True)
     ]
+    nothing = [""] * len(goal_head)
     # The rows as one cluster, like the rows above it: neither a sum nor a minimum of them.
     error, balance = _as_one_cluster(table)
-    scores = [_unless(hidden.totals.any(), text) for text in (error, f"{balance:.3f}")]
-    rows.append(["all", show(everybody), *totals, *scores])
+    together = [_unless(hidden.totals.any(), text) for text in (error, f"{balance:.3f}")]
+    rows.append(["all", show(everybody), *totals, *together, *nothing])
     # The target may be the data's own shares, so it is as telling as the totals.
     for name, target in _target_rows(table):
         wanted = [_unless(bool(hide), _percent(share)) for share, hide in zip(target, hidden.totals, strict=True)]
-        rows.append([name, "", *wanted, "", ""])
+        rows.append([name, "", *wanted, "", "", *nothing])
     return rows
+
+
+def _goal_cells(report: AuditReport) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of the columns that a goal adds: its figure, and whether the cluster passes."""
+    figures, passed = report.figures, report.passed_clusters
+    if report.goal is None or figures is None or passed is None:
+        return [], [[] for _ in report.cluster_names]
+    cells = [[f"{figure:.4g}", "passes" if own else "fails"] for figure, own in zip(figures, passed, strict=True)]
+    return [shown_name(brief(report.goal)), "goal"], cells
 
 
 def _as_one_cluster(table: metrics.Composition) -> tuple[str, float]:
@@ -480,7 +603,7 @@ def _target_rows(table: metrics.Composition) -> list[tuple[str, FloatArray]]:
 def sentences(report: AuditReport, hidden: Hidden) -> list[str]:
     """What is worth saying about a report, with nothing that must stay hidden."""
     table = report.composition
-    found = [_worst(report, hidden), *_absent(report, hidden)]
+    found = [*_judged(report, hidden), _worst(report, hidden), *_absent(report, hidden)]
     if not hidden.any and len(table.cluster_names) > 1:
         found.append(
             f"Fairness error: {report.max_fairness_error:.4f} in the worst cluster, {report.fairness_error:.4f} in all "
@@ -496,6 +619,22 @@ def sentences(report: AuditReport, hidden: Hidden) -> list[str]:
     if report.kmeans_objective is not None:
         found.append(f"K-means objective: {report.kmeans_objective:.6g}.")
     return [*found, _NOTION]
+
+
+def _judged(report: AuditReport, hidden: Hidden) -> list[str]:
+    """Say whether the goal is met, and where not."""
+    passed = report.passed_clusters
+    if report.goal is None or passed is None or hidden.any:
+        return []
+    if passed.all():
+        return [f"Goal {report.goal}: every cluster passes."]
+    failed = [_quoted(name) for name in report.cluster_names[~passed].tolist()]
+    more = f" and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    return [
+        f"Goal {report.goal}: {passed.sum()} of {_counted(len(passed), 'cluster')} pass. "
+        f"{'Cluster' if len(failed) == 1 else 'Clusters'} {', '.join(failed[:_MOST_NAMED])}{more} "
+        f"{'does' if len(failed) == 1 else 'do'} not."
+    ]
 
 
 def _worst_cluster(report: AuditReport, hidden: Hidden) -> int | None:

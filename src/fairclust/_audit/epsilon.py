@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._checks import check_number
-from .._typing import FloatArray
+from .._typing import AnyArray, FloatArray
 from ..errors import InvalidInputError
+from ..goals import Attribute, Goal
 
 _STEPS = 60  # halvings: shares to 1e-18
 
@@ -37,10 +38,7 @@ class ErrorInShares:
 
     def sentences(self) -> list[str]:
         """Tell it in words, a sentence per group."""
-        return [
-            f"{name}: {100 * low:.1f} % to {100 * high:.1f} % of a cluster, {100 * wanted:.1f} % wanted."
-            for name, wanted, low, high in zip(self.names, self.target, self.lower, self.upper, strict=True)
-        ]
+        return _sentences(self.names, self.target, self.lower, self.upper)
 
     def __str__(self) -> str:
         return "\n".join([f"A fairness error of {self.error:g} allows", *self.sentences()])
@@ -84,7 +82,44 @@ def describe_error(error: float, shares: Any) -> ErrorInShares:
     if abs(target.sum() - 1.0) > 1e-6:
         raise InvalidInputError(f"shares add up to {target.sum():.6g}, not 1. Divide each share by that sum.")
     names = names if names is not None else tuple(f"group {j}" for j in range(len(target)))
-    return ErrorInShares(limit, names, target, _end(target, limit, is_upper=False), _end(target, limit, is_upper=True))
+
+    def is_inside(share: FloatArray) -> AnyArray:
+        return _of_two(target, share) <= limit
+
+    return ErrorInShares(limit, names, target, *_ends(target, is_inside))
+
+
+def allowed_shares(goal: Goal, attribute: Attribute, size: float) -> list[str]:
+    """Between which shares a goal allows each group to lie in a cluster, a sentence per group.
+
+    As in :func:`describe_error`, one group at a time is moved while the others keep their proportions to each other.
+
+    Parameters
+    ----------
+    goal : Goal
+        A constraint.
+    attribute : Attribute
+        Groups that do not overlap, with one target for all clusters.
+    size : float
+        People of the cluster.
+    """
+    target, term = attribute.target, goal.term(attribute)
+
+    def is_inside(share: FloatArray) -> AnyArray:
+        rest = (1.0 - share) / np.maximum(1.0 - target, 1e-300)
+        shares = target * rest[:, None]
+        np.fill_diagonal(shares, share)
+        return np.asarray(term.violation(shares * size) <= 0)
+
+    lower, upper = _ends(target, is_inside)
+    return _sentences(tuple(map(str, attribute.names.tolist())), target, lower, upper)
+
+
+def _sentences(names: tuple[str, ...], target: FloatArray, lower: FloatArray, upper: FloatArray) -> list[str]:
+    return [
+        f"{name}: {100 * low:.1f} % to {100 * high:.1f} % of a cluster, {100 * wanted:.1f} % wanted."
+        for name, wanted, low, high in zip(names, target, lower, upper, strict=True)
+    ]
 
 
 def one_person_more(counts: FloatArray, target: FloatArray) -> float:
@@ -112,14 +147,17 @@ def _kl(target: FloatArray, counts: FloatArray) -> float:
     return float((target[kept] * np.log(target[kept] / shares[kept])).sum())
 
 
-def _end(target: FloatArray, error: float, *, is_upper: bool) -> FloatArray:
-    """Where each group's share ends if the others keep their proportions: by halving, all groups at once."""
-    near, far = target.copy(), np.ones_like(target) if is_upper else np.zeros_like(target)
-    for _ in range(_STEPS):
-        middle = (near + far) / 2
-        inside = _of_two(target, middle) <= error
-        near, far = np.where(inside, middle, near), np.where(inside, far, middle)
-    return near
+def _ends(target: FloatArray, is_inside: Callable[[FloatArray], AnyArray]) -> tuple[FloatArray, FloatArray]:
+    """The smallest and the largest share of each group: by halving, all groups at once."""
+    ends = []
+    for far in (np.zeros_like(target), np.ones_like(target)):
+        near = target.copy()
+        for _ in range(_STEPS):
+            middle = (near + far) / 2
+            inside = is_inside(middle)
+            near, far = np.where(inside, middle, near), np.where(inside, far, middle)
+        ends.append(near)
+    return ends[0], ends[1]
 
 
 def _of_two(target: FloatArray, share: FloatArray) -> FloatArray:

@@ -13,9 +13,9 @@ from scipy.optimize import linear_sum_assignment
 
 from .. import metrics
 from .._checks import check_number, check_same_length
-from .._people.attributes import Options, Population
+from .._people.attributes import Groups, Population, read_options
 from .._people.columns import read_columns, to_column
-from .._people.encode import Groups, encode_groups, encode_people, everyone
+from .._people.encode import EncodedGroups, encode_groups, encode_people, everyone
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError, MissingExtraError
 from .audit import shown_name
@@ -240,14 +240,12 @@ class Moves:
 def compare(
     before: Any,
     after: Any,
-    X: Any = None,
-    sensitive_features: Any = None,
     *,
+    sensitive_features: Any = None,
+    X: Any = None,
+    groups: Groups | None = None,
     sample_weight: Any = None,
     suppress_below: float | None = None,
-    intersections: bool = False,
-    missing_groups: str = "error",
-    quantile_bins: Any = None,
 ) -> Moves:
     """Tell who changed cluster between two clusterings of the same people, and what that means for each group.
 
@@ -258,16 +256,16 @@ def compare(
     ----------
     before, after : array-like of shape (n_samples,)
         Labels, from any algorithm; usually those of plain and of fair clustering.
-    X : array-like of shape (n_samples, n_features) or None, default=None
-        The data: adds distances to the means of the clusters.
     sensitive_features : column, data frame, 2-D array, dict of columns or None
         The groups of each person. None: everybody is one group.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        The data: adds distances to the means of the clusters.
+    groups : Groups or None, default=None
+        How sensitive columns become groups.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights ≥ 0.
     suppress_below : float > 0 or None, default=None
         For privacy: groups in which fewer people moved (or stayed) are not shown in text, HTML and ``to_dict()``.
-    intersections, missing_groups, quantile_bins
-        As for :func:`fairclust.metrics.compositions`.
 
     Returns
     -------
@@ -296,7 +294,7 @@ def compare(
     else:
         table = read_columns(sensitive_features)
         check_same_length("sensitive_features", table.columns[0], len(first))
-        people = encode_people(table, options=Options(intersections, missing_groups, quantile_bins), weights=weights)
+        people = encode_people(table, options=read_options(groups), weights=weights)
     return compare_encoded(first, second, people, X=X, sample_weight=weights, suppress_below=suppress_below)
 
 
@@ -327,7 +325,7 @@ def compare_encoded(
     names = np.array([_new_name(i, partner, old, new) for i in range(old.n_groups)], dtype=object)
     distances = None if X is None else [_distances(np.asarray(X), one, weights) for one in (old, new)]
     extra = None if distances is None else distances[1] - distances[0]
-    renamed = Groups(old.codes, names, old.target)
+    renamed = EncodedGroups(old.codes, names, old.target)
     return Moves(
         before=before,
         after=after,
@@ -353,11 +351,11 @@ def match_clusters(old: IntArray, new: IntArray, n_old: int, n_new: int, weights
     return partner
 
 
-def _new_name(i: int, partner: IntArray, old: Groups, new: Groups) -> Any:
+def _new_name(i: int, partner: IntArray, old: EncodedGroups, new: EncodedGroups) -> Any:
     return new.names.tolist()[partner[i]] if partner[i] >= 0 else f"{old.names.tolist()[i]} (before)"
 
 
-def _distances(X: AnyArray, clusters: Groups, weights: FloatArray) -> FloatArray:
+def _distances(X: AnyArray, clusters: EncodedGroups, weights: FloatArray) -> FloatArray:
     """Distance of every row to the mean of its cluster, some rows at a time."""
     if X.ndim != 2 or len(X) != len(clusters.codes):
         raise InvalidInputError(f"X has shape {X.shape}, but there are {len(clusters.codes)} labels.")

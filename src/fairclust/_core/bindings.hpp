@@ -30,8 +30,7 @@ using In = nb::ndarray<const T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T, int N>
 using Out = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
 template <class T> using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // stored by row or by feature
-using AnyOrder = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // a small table in any order
-using Prices = AnyOrder;  // (cells, clusters)
+using Prices = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // (cells, clusters), in any order
 using Table = nb::ndarray<nb::numpy, double>;
 using Labels = std::optional<In<int32_t, 1>>;
 using Weights = std::optional<In<double, 1>>;
@@ -136,7 +135,7 @@ template <class T> int64_t feature_stride(const Rows<T>& X) {
 
 // --- Points -----------------------------------------------------------------------------------------------------------
 
-// Where the points lie: tiles, the chunk borders (in tiles), and each chunk's cell. Mirrors fairclust/_sweep/layout.py.
+// Where the points lie: tiles, the chunk borders (in tiles), and each chunk's cell. Mirrors fairclust/_data/layout.py.
 // The arrays are copied, so that what was checked here stays so.
 class Plan {
 public:

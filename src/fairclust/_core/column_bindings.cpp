@@ -22,42 +22,8 @@ static const ColumnKernels& column_kernels() {
     return chosen;
 }
 
-template <class T> static const ColumnLoops<T>& column_loops();
-template <> const ColumnLoops<float>& column_loops<float>() { return column_kernels().f32; }
-template <> const ColumnLoops<double>& column_loops<double>() { return column_kernels().f64; }
-
-// --- Moments ----------------------------------------------------------------------------------------------------------
-
-constexpr int64_t kMomentRows = 1024;  // whose moments are found about their own mean, and then put together: 200 kB of doubles
-
-// OUT the weighted mean of each feature, and the weighted sum of squares about it. One pass; far values lose nothing.
-template <class T> static nb::tuple feature_moments(In<T, 2> X, Weights weights, int n_threads) {
-    const int64_t N = X.shape(0), M = X.shape(1), n_chunks = (N + kMomentRows - 1) / kMomentRows;
-    require_threads(n_threads);
-    require_aligned("X", X);
-    if (weights) require_shape("weights", *weights, {N});
-    Parts parts(n_chunks, 2 * M + 1);  // means, squares, weight
-    const int n_workers = static_cast<int>(std::clamp<int64_t>(n_chunks, 1, n_threads));
-    Scratch<double> scratch(n_workers, moment_scratch(M));
-    run(n_chunks, n_workers, [&](int64_t c, int worker) {
-        const int64_t begin = c * kMomentRows, end = std::min(begin + kMomentRows, N);
-        const double* own = weights ? weights->data() + begin : nullptr;
-        column_loops<T>().moments(X.data() + begin * M, own, end - begin, M, scratch.of(worker), parts.of(c));
-    });
-    auto mean = new_table({size_t(M)}), squares = new_table({size_t(M)});
-    double total = 0;
-    for (int64_t c = 0; c < n_chunks; ++c) {
-        const double *part = parts.of(c), own = part[2 * M];
-        if (!(own > 0)) continue;
-        for (int64_t m = 0; m < M; ++m) {
-            const double apart = part[m] - mean.data()[m];
-            mean.data()[m] += apart * (own / (total + own));
-            squares.data()[m] += part[M + m] + apart * apart * (total * own / (total + own));
-        }
-        total += own;
-    }
-    return nb::make_tuple(mean, squares);
-}
+static auto* two_means_of(float) { return column_kernels().two_means_f32; }
+static auto* two_means_of(double) { return column_kernels().two_means_f64; }
 
 // --- Points by cell and by cluster ------------------------------------------------------------------------------------
 
@@ -152,7 +118,7 @@ static nb::tuple halves(In<T, 2> X, In<int32_t, 1> order, In<int32_t, 1> labels,
             mass[taken] = weights ? weights->data()[members[i]] : 1.0;
         }
         const HeapArgs<T> args{X.data(), rows.of(worker), mass, taken, M, power, turns, rounds};
-        const double gain = column_loops<T>().two_means(args, mass + largest, places.data() + k * 2 * M);
+        const double gain = two_means_of(T())(args, mass + largest, places.data() + k * 2 * M);
         gains.data()[k] = gain * double(counts[k]) / double(std::max<int64_t>(taken, 1));
     });
     return nb::make_tuple(gains, places);
@@ -183,7 +149,6 @@ static Table trial_costs(In<double, 3> blocks, In<int64_t, 1> trials, Weights we
 }
 
 template <class T> static void define(nb::module_& m) {
-    m.def("feature_moments", &feature_moments<T>, "X"_a.noconvert(), "weights"_a.none().noconvert(), "n_threads"_a);
     m.def("halves", &halves<T>, "X"_a.noconvert(), "order"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "most"_a, "power"_a, "turns"_a, "rounds"_a, "n_threads"_a);
 }

@@ -10,61 +10,6 @@
 namespace fairclust {
 namespace FC_CAT(column_isa_, FAIRCLUST_ISA) {
 
-// --- Moments ----------------------------------------------------------------------------------------------------------
-
-// sums[j] += Σ over the rows of x_j, or of (x_j − middle_j)². Short rows are added `side` at a time, side by side and in
-// places of their own; sums stay in registers while the rows pass by.
-template <bool squared, class T>
-static void add_rows(const T* X, const double* weights, int64_t n, int64_t M, int64_t side, const double* middle,
-                     double* sums) {
-    constexpr int W = lanes<double>(), S = 4;
-    const int64_t width = side * M, whole = n - n % side, in_strips = width - width % (S * W);
-    for (int64_t at = 0; at < in_strips; at += S * W) {
-        vdouble sum[S], mean[S];
-        for (int v = 0; v < S; ++v) sum[v] = vdouble{}, mean[v] = load(middle + at + v * W);
-        for (int64_t i = 0; i < whole; i += side) {
-            const double w = weights ? weights[i] : 1.0;
-            for (int v = 0; v < S; ++v) {
-                const vdouble x = load_doubles(X + i * M + at + v * W);
-                sum[v] += w * (squared ? (x - mean[v]) * (x - mean[v]) : x);
-            }
-        }
-        for (int v = 0; v < S; ++v) store<double>(sums + at + v * W, load(sums + at + v * W) + sum[v]);
-    }
-    const auto add = [&](int64_t first, int64_t j) {
-        const double x = (double)X[first * M + j], w = weights ? weights[first] : 1.0;
-        sums[j] += w * (squared ? (x - middle[j]) * (x - middle[j]) : x);
-    };
-    for (int64_t i = 0; i < whole; i += side)
-        for (int64_t j = in_strips; j < width; ++j) add(i, j);
-    for (int64_t j = 0; j < (n - whole) * M; ++j) add(whole, j);
-}
-
-template <class T>
-static void moments(const T* X, const double* weights, int64_t n, int64_t M, double* scratch, double* found) {
-    const int64_t side = weights || M > kShortRow ? 1 : kSideBySide, width = side * M;
-    double *mean = found, *squares = found + M, total = weights ? 0.0 : (double)n;
-    double *sums = scratch, *middle = scratch + width;
-    const auto add_up = [&](double* out) {
-        for (int64_t j = 0; j < M; ++j) out[j] = 0;
-        for (int64_t r = 0; r < side; ++r)
-            for (int64_t j = 0; j < M; ++j) out[j] += sums[r * M + j];
-        for (int64_t j = 0; j < width; ++j) sums[j] = 0;
-    };
-    for (int64_t i = 0; weights && i < n; ++i) total += weights[i];
-    found[2 * M] = total;
-    for (int64_t j = 0; j < 2 * M; ++j) found[j] = 0;
-    if (!(total > 0)) return;
-    for (int64_t j = 0; j < width; ++j) sums[j] = middle[j] = 0;
-    add_rows<false>(X, weights, n, M, side, middle, sums);
-    add_up(mean);
-    for (int64_t j = 0; j < M; ++j) mean[j] /= total;
-    for (int64_t r = 0; r < side; ++r)
-        for (int64_t j = 0; j < M; ++j) middle[r * M + j] = mean[j];
-    add_rows<true>(X, weights, n, M, side, middle, sums);
-    add_up(squares);
-}
-
 // --- Two means of a heap ----------------------------------------------------------------------------------------------
 
 typedef int64_t vlong __attribute__((vector_size(FC_VECTOR_BYTES)));
@@ -277,7 +222,7 @@ static void trial_costs(const TrialArgs& a, double* totals) {
 
 ColumnKernels FC_CAT(column_kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(column_isa_, FAIRCLUST_ISA);
-    return {{isa::moments<float>, isa::two_means<float>}, {isa::moments<double>, isa::two_means<double>}, isa::trial_costs};
+    return {isa::two_means<float>, isa::two_means<double>, isa::trial_costs};
 }
 
 }  // namespace fairclust

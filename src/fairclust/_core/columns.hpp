@@ -1,4 +1,4 @@
-// Loops along the features of a matrix, for what is asked of it before a fit and between fits: moments, where a heap of
+// Loops along the features of a matrix, for what is asked of it before a fit and between fits: where a heap of
 // points is best cut in two, and what points that might be seeds would save.
 #pragma once
 
@@ -7,8 +7,6 @@
 namespace fairclust {
 
 constexpr int kHeapBlock = 32;        // points of a heap side by side: as many as registers hold
-constexpr int64_t kSideBySide = 32;   // rows whose moments are added side by side, where they are short: whole vectors
-constexpr int64_t kShortRow = 64;     // features; longer rows fill vectors by themselves
 
 // Some rows of X, weighted.
 template <class T>
@@ -31,20 +29,6 @@ struct TrialArgs {
     int64_t n_points, n_features, n_trials;
 };
 
-template <class T>
-struct ColumnLoops {
-    // OUT mean (M,), squares about it (M,), and the weight, of n rows of X. weights: (n,), or null.
-    // scratch: moment_scratch(M).
-    void (*moments)(const T* X, const double* weights, int64_t n, int64_t n_features, double* scratch, double* found);
-
-    // OUT places (2, M). Returns what one centre costs more than the two. scratch: heap_scratch(n, M).
-    double (*two_means)(const HeapArgs<T>&, double* scratch, double* places);
-};
-
-static inline int64_t moment_scratch(int64_t n_features) {
-    return 2 * n_features * (n_features > kShortRow ? 1 : kSideBySide);
-}
-
 // Blocks of points, their weights and sides; for each feature a vector of sums, and six numbers.
 static inline int64_t heap_scratch(int64_t n_points, int64_t n_features) {
     const int64_t n_held = (n_points + kHeapBlock - 1) / kHeapBlock * kHeapBlock;
@@ -52,8 +36,9 @@ static inline int64_t heap_scratch(int64_t n_points, int64_t n_features) {
 }
 
 struct ColumnKernels {
-    ColumnLoops<float> f32;
-    ColumnLoops<double> f64;
+    // OUT places (2, M). Return what one centre costs more than the two. scratch: heap_scratch(n, M).
+    double (*two_means_f32)(const HeapArgs<float>&, double* scratch, double* places);
+    double (*two_means_f64)(const HeapArgs<double>&, double* scratch, double* places);
 
     // OUT totals (n_trials,): the weighted sums of the costs.
     void (*trial_costs)(const TrialArgs&, double* totals);

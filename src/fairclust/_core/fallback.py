@@ -6,7 +6,7 @@ accepted and ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,49 +15,50 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from .fallback_graph import associations, contract, link_costs, match_nodes, move_nodes
 from .fallback_medoids import coordinate_medians, median_sums, medoids
-from .fallback_rows import coded_costs, coded_distances, coded_moves, coded_sums, sparse_distances, sparse_sums
-from .fallback_small import (
-    cone_slope,
-    cone_step,
-    damped_cone_step,
-    damped_weight_step,
-    error_mixes,
-    halves,
-    held_look,
-    held_step,
-    kl_beyond,
-    kl_expansion,
-    kl_value,
-    laplacian,
-    learned_lengths,
-    move_rows,
-    newton_step,
-    newton_system,
-    note_moves,
-    response,
-    rounding,
-    weighted_look,
-)  # fmt: skip
-from .tiles import MOST_IN_TABLES, RUN, TILE, to_tiles
+from .fallback_rows import coded_costs, coded_distances, coded_sums, sparse_distances, sparse_sums
+from .fallback_small import halves, kl_support, laplacian, response
+from .tiles import RUN, TILE, to_tiles
 
 __all__ = [
-    "Plan", "assign", "assign_rows", "associations", "cheapest_moves", "coded_costs", "coded_distances",
-    "coded_moves", "coded_sums", "cone_slope", "cone_step", "contract", "coordinate_medians", "copy_costs",
-    "damped_cone_step", "damped_weight_step", "distances", "error_mixes", "feature_moments", "halves", "held_look",
-    "held_step", "kl_beyond", "kl_expansion", "kl_value", "label_changes", "label_sums", "laplacian",
-    "learned_lengths", "link_costs", "match_nodes", "median_sums", "medoids", "move_nodes", "move_rows", "name",
-    "newton_step", "newton_system", "note_moves", "open_places", "response", "rounding", "soft_rows", "soft_sums",
-    "sparse_distances", "sparse_sums", "sweep", "sweep_rows", "trial_costs", "visiting_order", "weighted_look",
+    "Plan",
+    "assign",
+    "assign_rows",
+    "associations",
+    "cheapest_moves",
+    "coded_costs",
+    "coded_distances",
+    "coded_sums",
+    "contract",
+    "coordinate_medians",
+    "distances",
+    "halves",
+    "kl_support",
+    "label_sums",
+    "laplacian",
+    "link_costs",
+    "match_nodes",
+    "median_sums",
+    "medoids",
+    "move_nodes",
+    "name",
+    "response",
+    "soft_rows",
+    "soft_sums",
+    "sparse_distances",
+    "sparse_sums",
+    "sweep",
+    "sweep_rows",
+    "trial_costs",
+    "visiting_order",
 ]  # fmt: skip
 
 name = "numpy"
-_MOMENT_ROWS = 4096  # whose moments are found about their own mean, and then put together
 _DECIDED = 16.0  # temperatures between best and second best, beyond which a point is not split
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the points lie; see :class:`fairclust._sweep.layout.Layout`."""
+    """Where the points lie; see :class:`fairclust._data.layout.Layout`."""
 
     order: IntArray
     start: IntArray
@@ -111,9 +112,8 @@ def sweep(
 ) -> tuple[FloatArray, float, float, Any, FloatArray | None]:
     """Masses (J, K), excess cost, log-partition, curvature (J, K, K; upper triangle) and the weight behind it.
 
-    Of very many clusters the curvature is values, columns and starts of rows, (J · K, K), without most zeros. It is
-    counted over the first run of points of each cell and every so-manieth (``steps``; None: it is not counted) after
-    it; ``before`` points of each cell came before these (None: none).
+    The curvature is counted over the first run of points of each cell and every so-manieth (``steps``; None: it is not
+    counted) after it; ``before`` points of each cell came before these (None: none).
     """
     n_cells, n_clusters = scaled_price.shape
     masses = np.zeros((n_cells, n_clusters))
@@ -136,16 +136,7 @@ def sweep(
             seen[cell] += len(w)
     if steps is None:
         return masses, cost, log_sum, None, None
-    return masses, cost, log_sum, curvature if n_clusters <= MOST_IN_TABLES else _without_zeros(curvature), sampled
-
-
-def _without_zeros(table: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Values, columns and starts of the rows of a (cells, clusters, clusters) table; what is on diagonals stays."""
-    n_clusters = table.shape[1]
-    is_kept = (table != 0) | np.eye(n_clusters, dtype=bool)
-    rows, columns = np.nonzero(is_kept.reshape(-1, n_clusters))
-    starts = np.searchsorted(rows, np.arange(len(table) * n_clusters + 1))
-    return table[is_kept], columns.astype(np.int32), starts.astype(np.int64)
+    return masses, cost, log_sum, curvature, sampled
 
 
 def assign(
@@ -184,35 +175,6 @@ def assign(
             if gaps is not None:
                 gaps[rows] = two[:, 1] - two[:, 0]
     return masses, cost, gap
-
-
-def open_places(
-    plan: Plan, excess: FloatArray, weights: FloatArray | None, price: FloatArray, margin: float, n_threads: int
-) -> tuple[FloatArray, float, IntArray]:
-    """Masses (J, K) and cost of points that are sure; places (tile · 64 + lane) of those within ``margin`` of a tie."""
-    masses, cost, places = np.zeros(price.shape), 0.0, [np.empty(0, dtype=np.int64)]
-    for tiles, rows, cell in plan.chunks():
-        costs, w = _rows(excess[tiles], rows), _weights(weights, rows)
-        priced = costs.astype(np.float32) + price[cell].astype(np.float32)
-        best = priced.argmin(axis=1)
-        is_open = np.zeros(len(best), dtype=bool)  # of one cluster everybody is sure
-        if price.shape[1] > 1:
-            two = np.partition(priced, 1, axis=1)
-            is_open = two[:, 1] - two[:, 0] < margin
-        w = np.where(is_open, 0.0, w)
-        masses[cell] += np.bincount(best, weights=w, minlength=price.shape[1])
-        cost += float(w @ costs[np.arange(len(best)), best])
-        tile = np.repeat(np.arange(tiles.start, tiles.stop), plan.size[tiles])
-        lane = np.arange(rows.start, rows.stop) - plan.start[tile]
-        places.append((tile * TILE + lane)[is_open])
-    return masses, cost, np.concatenate(places)
-
-
-def copy_costs(excess: FloatArray, places: IntArray, plan: Plan, copy: FloatArray) -> None:
-    """Write the costs of the points at these places to ``copy`` (OUT), where the plan has them."""
-    tile = np.repeat(np.arange(len(plan.start)), plan.size)
-    lane = np.arange(len(places)) - plan.start[tile]
-    copy[tile, :, lane] = excess[places // TILE, :, places % TILE]
 
 
 def _split(priced: FloatArray, scale: float, number: IntArray) -> IntArray:
@@ -287,22 +249,6 @@ def visiting_order(codes: IntArray, n_cells: int, stretch: int, order: IntArray)
     return counts
 
 
-def feature_moments(X: FloatArray, weights: FloatArray | None, n_threads: int) -> tuple[FloatArray, FloatArray]:
-    """Weighted mean of each feature, and the weighted sum of squares about it."""
-    w = np.ones(len(X)) if weights is None else weights
-    total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for first in range(0, len(X), _MOMENT_ROWS):
-        part, own = X[first : first + _MOMENT_ROWS].astype(float), w[first : first + _MOMENT_ROWS]
-        if not own.sum() > 0:
-            continue
-        middle = own @ part / own.sum()
-        apart, grown = middle - mean, total + own.sum()
-        squares += own @ (part - middle) ** 2 + apart**2 * (total * own.sum() / grown)
-        mean += apart * (own.sum() / grown)
-        total = grown
-    return mean, squares
-
-
 def trial_costs(
     blocks: FloatArray, trials: IntArray, weights: FloatArray | None, closest: FloatArray, costs: FloatArray
 ) -> FloatArray:
@@ -323,54 +269,6 @@ def label_sums(
     return sums
 
 
-_FEW_CHANGES = 10  # one in so many labels: each row is taken away here and added there
-
-
-def label_changes(
-    plan: Plan, X: FloatArray, labels: IntArray, weights: FloatArray | None, known: IntArray, n_clusters: int
-) -> tuple[FloatArray, FloatArray] | None:
-    """What changes from ``known`` to ``labels`` add to sums by label (K, M), and how much comes and goes without signs.
-
-    None: so many change that adding up all is no dearer.
-    """
-    changed = np.flatnonzero(labels != known)
-    if len(changed) * _FEW_CHANGES > len(labels):
-        return None
-    values = X[plan.order[changed]].astype(float)
-    if weights is not None:
-        values *= weights[changed][:, None]
-    change, moved = np.zeros((2, n_clusters, X.shape[1]))
-    for sign, to in ((-1.0, known[changed]), (1.0, labels[changed])):
-        np.add.at(change, to, sign * values)
-        np.add.at(moved, to, np.abs(values))
-    return change, moved
-
-
-def find_moves(
-    plan: Plan,
-    metric: int,
-    X: FloatArray,
-    centers: FloatArray,
-    labels: IntArray,
-    enter: FloatArray,
-    leave: FloatArray,
-    enter_share: FloatArray,
-    leave_share: FloatArray,
-    least: float,
-    n_threads: int,
-) -> IntArray:
-    """Positions of the points that some move to another cluster would serve better by more than ``least``."""
-    found = [np.zeros(0, dtype=np.int32)]
-    for _, rows, cell in plan.chunks():
-        costs = _costs(metric, X[plan.order[rows]], centers).astype(float)
-        at, own = np.arange(len(costs)), labels[rows]
-        stay = costs[at, own] * leave_share[own] - leave[cell, own]
-        go = costs * enter_share + enter[cell]
-        go[at, own] = np.inf
-        found.append((np.flatnonzero(go.min(axis=1) < stay - least) + rows.start).astype(np.int32))
-    return np.concatenate(found)
-
-
 def cheapest_moves(plan: Plan, excess: FloatArray, labels: IntArray, kinds: IntArray, count: int) -> FloatArray:
     """Rows (kind, position, rise) of the points whose costs rise least by each kind of move (cell, from, to)."""
     found: list[list[FloatArray]] = [[np.zeros((0, 3))] for _ in kinds]
@@ -382,43 +280,6 @@ def cheapest_moves(plan: Plan, excess: FloatArray, labels: IntArray, kinds: IntA
             found[i].append(np.column_stack((np.full(len(some), i), some + rows.start, rise)))
     every = [np.concatenate(parts) for parts in found] or [np.zeros((0, 3))]
     return np.concatenate([one[np.lexsort((one[:, 1], one[:, 2]))[:count]] for one in every])
-
-
-def make_moves(
-    X: FloatArray,
-    rows: IntArray,
-    positions: IntArray,
-    cells: IntArray,
-    labels: IntArray,
-    sums: FloatArray,
-    sizes: FloatArray,
-    enter: FloatArray,
-    leave: FloatArray,
-    least: float,
-    moved: Callable[[int, int, int], None],
-) -> int:
-    """Make those of the found moves that still pay when their turn comes (IN/OUT labels, sums, sizes)."""
-    n_moves = 0
-    for row, position, cell in zip(X[rows].astype(float), positions.tolist(), cells.tolist(), strict=True):
-        source = int(labels[position])
-        if sizes[source] <= 1:
-            continue
-        difference = sums / sizes[:, None] - row
-        costs = (difference * difference).sum(axis=1)
-        go = costs * sizes / (sizes + 1.0) + enter[:, cell]
-        go[source] = np.inf
-        destination = int(go.argmin())
-        stay = costs[source] * sizes[source] / (sizes[source] - 1.0) - leave[source, cell]
-        if not go[destination] < stay - least:
-            continue
-        sums[source] -= row
-        sums[destination] += row
-        sizes[source] -= 1.0
-        sizes[destination] += 1.0
-        labels[position] = destination
-        moved(cell, source, destination)
-        n_moves += 1
-    return n_moves
 
 
 def soft_sums(

@@ -29,14 +29,13 @@ def medoids(
     X: FloatArray,
     labels: IntArray,
     weights: FloatArray | None,
-    old: IntArray,
+    n_clusters: int,
     exact: bool,
     free: float,
     per_point: float,
     n_threads: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Medoid (position or −1), its D, a lower bound of D (equal: exact) and the distances computed, per cluster."""
-    n_clusters = len(old)
     answer = np.zeros((4, n_clusters))
     answer[0] = -1
     for k in range(n_clusters):
@@ -45,9 +44,8 @@ def medoids(
             continue
         points = X[plan.order[members]].astype(float)
         w = np.ones(len(members)) if weights is None else weights[members]
-        kept = np.flatnonzero(members == old[k])
         budget = max(free, per_point * len(members))
-        best, value, lower, count = _find(points, w, metric, kept, exact, budget, plan.order[members])
+        best, value, lower, count = _find(points, w, metric, exact, budget, plan.order[members])
         answer[:, k] = members[best], value, lower, count
     return answer[0], answer[1], answer[2], answer[3]
 
@@ -90,20 +88,20 @@ def median_sums(
 
 
 def _find(
-    points: FloatArray, w: FloatArray, metric: int, kept: IntArray, exact: bool, budget: float, rows: IntArray
+    points: FloatArray, w: FloatArray, metric: int, exact: bool, budget: float, rows: IntArray
 ) -> tuple[int, float, float, int]:
     """Best point (index), its D, a lower bound of D, distances computed."""
     n = len(points)
     if n <= _BRUTE or (exact and metric == _MANHATTAN):
         is_sorted = exact and metric == _MANHATTAN
         value = _sorted_sums(points, w) if is_sorted else _sums(points, w, points, metric)
-        best = _first(np.arange(n), value, rows, kept if not exact else kept[:0])
+        best = _first(np.arange(n), value, rows)
         return best, float(value[best]), float(value[best]), n if is_sorted else n * n
     middle, count = _middle(points, w, metric)
     near = np.argsort(_distances(points, middle[None], metric)[:, 0], kind="stable")[:_NEAREST]
-    tried = np.union1d(near, kept)
+    tried = np.sort(near)
     value = _sums(points[tried], w, points, metric)
-    best = int(_first(tried, value, rows, kept if not exact else kept[:0]))
+    best = int(_first(tried, value, rows))
     least = float(value[tried == best][0])
     count += n + n * len(tried)
     if not exact:
@@ -120,18 +118,16 @@ def _find(
             return best, least, min(least, float(bound[batch[0]])), count
         both = np.concatenate(([best], batch))
         value = np.concatenate(([least], _sums(points[batch], w, points, metric)))
-        best = int(_first(both, value, rows, kept[:0]))
+        best = int(_first(both, value, rows))
         least = float(value[both == best][0])
         count += len(batch) * n
         alive = alive[bound[alive] <= least * (1 + 1e-12)]
     return best, least, least, count
 
 
-def _first(candidates: IntArray, value: FloatArray, rows: IntArray, kept: IntArray) -> int:
-    """The candidate of least value; among equals the one to keep, else the first row of X."""
+def _first(candidates: IntArray, value: FloatArray, rows: IntArray) -> int:
+    """The candidate of least value; among equals the first row of X."""
     equal = candidates[value == value.min()]
-    if len(kept) and kept[0] in equal:
-        return int(kept[0])
     return int(equal[rows[equal].argmin()])
 
 

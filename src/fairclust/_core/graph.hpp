@@ -92,7 +92,7 @@ void associations(const Graph<T>& graph, const double* degree, const int32_t* la
 //     logs log(wanted / share) + lines (share - wanted),       or 0 where that is negative.
 // Which notion of fairness has these numbers is Python's affair. A part reads the columns first[a] to first[a + 1]; where
 // `counted` is 1 the last of them counts everyone and is what shares are shares of, else the columns' sum is. Shares are
-// clipped as in _fairness/notion.py.
+// clipped as in _dual/terms.py.
 struct Fairness {
     int64_t K, J, A;
     const double* wanted;    // IN (K, J); nothing is read for the columns that count everyone, here and below

@@ -170,7 +170,6 @@ template <class T> struct NextTile {
         if (tile >= end_tile || a.feature_stride || a.is_near) return;
         row = a.tiles.start[tile];
         end = row + a.tiles.size[tile];
-        if (!a.excess) return;
         room = (const char*)(a.excess + tile * a.n_clusters * kTile);
         room_end = room + n_lines * kLine;
     }
@@ -276,43 +275,6 @@ static void distances(const RowArgs<T>& a, int metric, int64_t begin, int64_t en
     return distances_metric<T, kSquaredEuclidean>(a, begin, end, scratch, sums);
 }
 
-template <class T, int metric>
-static int64_t find_moves_metric(const RowArgs<T>& a, const MoveTables& t, double least, int64_t begin, int64_t end,
-                                 T* turned, int32_t* positions) {
-    T* costs = turned + kTile * kFeatureTile;
-    alignas(64) double best[kTile], own[kTile];
-    int64_t n = 0;
-    for (int64_t b = begin; b < end; ++b) {
-        const int64_t start = a.tiles.start[b];
-        const int size = a.tiles.size[b];
-        tile_costs<T, metric>(a, b, end, turned, costs);
-        for (int i = size; i < kTile; ++i) best[i] = own[i] = 0;
-        for (int i = 0; i < size; ++i) {
-            const int64_t k = a.labels[start + i];
-            T& cost = costs[k * kTile + i];
-            own[i] = (double)cost * t.leave_share[k] - t.leave[k];
-            best[i] = INFINITY;
-            cost = INFINITY;  // it does not enter where it is
-        }
-        for (int64_t k = 0; k < a.n_clusters; ++k)
-            for (int i = 0; i < kTile; ++i) {
-                const double value = (double)costs[k * kTile + i] * t.enter_share[k] + t.enter[k];
-                best[i] = value < best[i] ? value : best[i];
-            }
-        for (int i = 0; i < size; ++i)
-            if (best[i] < own[i] - least) positions[n++] = (int32_t)(start + i);
-    }
-    return n;
-}
-
-template <class T>
-static int64_t find_moves(const RowArgs<T>& a, int metric, const MoveTables& t, double least, int64_t begin, int64_t end,
-                          T* scratch, int32_t* positions) {
-    if (metric == kManhattan) return find_moves_metric<T, kManhattan>(a, t, least, begin, end, scratch, positions);
-    if (metric == kEuclidean) return find_moves_metric<T, kEuclidean>(a, t, least, begin, end, scratch, positions);
-    return find_moves_metric<T, kSquaredEuclidean>(a, t, least, begin, end, scratch, positions);
-}
-
 // The weights of a tile's points, zero where there is no point.
 static inline void tile_weights(const double* weights, int64_t start, int size, float* w) {
     for (int i = 0; i < kTile; ++i) w[i] = i < size ? (weights ? (float)weights[start + i] : 1.0f) : 0.0f;
@@ -376,17 +338,16 @@ static inline void pair_floors(const float* z, const float* factor, float* floor
 constexpr int kMostFollowed = 32;  // choices of a point whose pairs are counted; a point with more is rare and hot
 
 // Adds s_k s_l of a point. IN n choices of it, in the order of the clusters.
-static inline void add_pairs_of(const float* value, const int32_t* cluster, int n, double scale, int64_t n_clusters, const PairSink& pairs) {
-    if (pairs.take) return pairs.take(pairs.taker, value, cluster, n, scale);
+static inline void add_pairs_of(const float* value, const int32_t* cluster, int n, double scale, int64_t n_clusters, double* pairs) {
     for (int p = 0; p + 1 < n; ++p) {
         const double own = scale * (double)value[p];
-        double* row = pairs.table + cluster[p] * n_clusters;
+        double* row = pairs + cluster[p] * n_clusters;
         for (int q = p + 1; q < n; ++q) row[cluster[q]] += own * (double)value[q];
     }
 }
 
 // Of the points of a tile, each between a few of many clusters. IN e, the unnormalised softmax, and weights.
-static void add_pairs(const float* e, const float* z, const float* w, const float* factor, int64_t n_clusters, const PairSink& pairs) {
+static void add_pairs(const float* e, const float* z, const float* w, const float* factor, int64_t n_clusters, double* pairs) {
     float value[kTile][kMostFollowed];
     int32_t at[kTile][kMostFollowed];
     int n[kTile] = {};
@@ -676,7 +637,7 @@ static inline double add_list(const float* excess, const Listed& list, const Til
 }
 
 // What add_pairs adds, of what is listed.
-static void add_list_pairs(const Listed& list, const TileShares& t, const float* factor, int64_t n_clusters, const PairSink& pairs) {
+static void add_list_pairs(const Listed& list, const TileShares& t, const float* factor, int64_t n_clusters, double* pairs) {
     constexpr int kRoom = kTile * (kMostFollowed + 1);
     float value[kRoom];  // of each point its own, one after the other, and a place that is written in any case
     int32_t cluster[kRoom];
@@ -702,7 +663,7 @@ static void add_list_pairs(const Listed& list, const TileShares& t, const float*
 
 template <bool bent>
 static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
-                         float* e, PairSums& held, double* masses, double* sums, double* squares, const PairSink& pairs) {
+                         float* e, PairSums& held, double* masses, double* sums, double* squares, double* pairs) {
     alignas(64) float factor[kTile];
     TileShares t;
     vfloat low[V], z[V];
@@ -737,7 +698,7 @@ static void sweep_tiles(const SweepArgs& a, float scale, const float* scaled_pri
 }
 
 static void sweep(const SweepArgs& a, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end, float* e,
-                  PairSums& held, double* masses, double* sums, double* squares, const PairSink& pairs) {
+                  PairSums& held, double* masses, double* sums, double* squares, double* pairs) {
     if (every.step) sweep_tiles<true>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, pairs);
     else sweep_tiles<false>(a, scale, scaled_price, every, begin, end, e, held, masses, sums, squares, pairs);
 }
@@ -963,27 +924,6 @@ static void assign(const SweepArgs& a, const float* price, Split split, int64_t 
             for (int turn = 0; turn < kTurns; ++turn) masses[k] += counts[turn * kCounted + k];
 }
 
-static int64_t open_places(const SweepArgs& a, const float* price, float margin, int64_t begin, int64_t end, int64_t* places,
-                           double* masses, double* sums) {
-    Choices c;
-    int64_t n = 0;
-    for (int64_t b = begin; b < end; ++b) {
-        const float* excess = a.excess + b * a.n_clusters * kTile;
-        choose(excess, next_costs(excess, a.n_clusters, b, end), price, a.n_clusters, c);
-        double cost = 0;
-        for (int i = 0; i < a.tiles.size[b]; ++i) {
-            const bool is_open = !(c.second[i] - c.best[i] >= margin);
-            const double w = is_open ? 0.0 : a.weights ? a.weights[a.tiles.start[b] + i] : 1.0;
-            places[n] = b * kTile + i;
-            n += is_open;
-            masses[c.choice[i]] += w;
-            cost += w * (double)c.excess[i];
-        }
-        sums[0] += cost;
-    }
-    return n;
-}
-
 static void soft_rows(const SweepArgs& a, const int32_t* order, float scale, const float* scaled_price, int64_t begin, int64_t end,
                       float* e, float* rows) {
     vfloat low[V], z[V];
@@ -1069,12 +1009,11 @@ static void soft_sums(const SweepArgs& a, const RowArgs<T>& r, float scale, cons
 KernelSet FC_CAT(kernels_, FAIRCLUST_ISA)() {
     namespace isa = FC_CAT(isa_, FAIRCLUST_ISA);
     return {FC_TEXT(FAIRCLUST_ISA),
-            {isa::distances<float>, isa::label_sums<float>, isa::find_moves<float>, isa::soft_sums<float>},
-            {isa::distances<double>, isa::label_sums<double>, isa::find_moves<double>, isa::soft_sums<double>},
+            {isa::distances<float>, isa::label_sums<float>, isa::soft_sums<float>},
+            {isa::distances<double>, isa::label_sums<double>, isa::soft_sums<double>},
             isa::sweep,
             isa::end_pairs,
             isa::assign,
-            isa::open_places,
             isa::soft_rows};
 }
 

@@ -75,30 +75,12 @@ struct PairSums {
     alignas(64) float pairs[kDense * (kDense - 1) / 2 * kRun];
 };
 
-constexpr int kSparse = 512;  // clusters up to which sums of pairs are tables; of more, few pairs have points between them
-
-// Where the pairs of points between many clusters are added up: a (K, K) table, of which what is above the diagonal counts, or
-// whoever takes the choices of a point, in the order of the clusters. (Not a template: see kernels.cpp.)
-struct PairSink {
-    double* table;
-    void* taker;
-    void (*take)(void* taker, const float* value, const int32_t* cluster, int n, double scale);
-};
-
 // People who are alike are split: a point that is undecided at this scale chooses by its soft assignment and its number
 // in the cell, r: the first cluster at which the cumulated assignment passes the fractional part of r times the golden
 // ratio. So many of each kind go where the soft assignment says, however the data are cut.
 struct Split {
     double scale;    // 0: every point takes its cheapest cluster
     int64_t before;  // points of the cell before the chunk's first
-};
-
-// What a move of one point costs besides its distance: tables for the chunk's cell, one value per cluster.
-struct MoveTables {
-    const double* enter;       // IN (K,) change of the penalty when a point enters
-    const double* leave;       // IN (K,) change of the penalty when a point leaves
-    const double* enter_share; // IN (K,) factor on the distance to a cluster it enters: n / (n + 1) for means, else 1
-    const double* leave_share; // IN (K,) factor on the distance to the cluster it leaves: n / (n - 1) for means, else 1
 };
 
 template <class T>
@@ -110,11 +92,6 @@ struct RowKernels {
     // OUT sums (K, whole_vectors(M)): weighted sums of the rows of X by label. The sum over points is in visiting order,
     // however X is stored.
     void (*label_sums)(const RowArgs<T>&, int64_t begin, int64_t end, double* sums);
-
-    // OUT positions (visiting order) of points that some move to another cluster would serve better by more than
-    // `least`; returns how many. scratch as for distances. positions: room for every point of the tiles.
-    int64_t (*find_moves)(const RowArgs<T>&, int metric, const MoveTables&, double least, int64_t begin, int64_t end,
-                          T* scratch, int32_t* positions);
 
     // OUT sums (K, M): sums of the rows of X weighted by the softmax of the sweep. scratch: kTile * n_clusters.
     void (*soft_sums)(const SweepArgs&, const RowArgs<T>&, float scale, const float* scaled_price, int64_t begin, int64_t end,
@@ -130,7 +107,7 @@ struct KernelSet {
     // weight}, squares (K, kSums): of s_k, pairs: the sum of s_k s_l, k < l, over one run of points in
     // `every.step`. scratch: kTile * n_clusters. Pairs of up to kDense clusters stay in `held` until the chunk's end.
     void (*sweep)(const SweepArgs&, float scale, const float* scaled_price, EveryNth every, int64_t begin, int64_t end,
-                  float* scratch, PairSums& held, double* masses, double* sums, double* squares, const PairSink& pairs);
+                  float* scratch, PairSums& held, double* masses, double* sums, double* squares, double* pairs);
 
     // Adds the pairs of a chunk to its table, and leaves none.
     void (*end_pairs)(PairSums& held, int64_t n_clusters, double* table);
@@ -139,11 +116,6 @@ struct KernelSet {
     // masses (K,), sums {excess cost, gap}.
     void (*assign)(const SweepArgs&, const float* price, Split split, int64_t begin, int64_t end, int32_t* labels,
                    float* gaps, double* masses, double* sums);
-
-    // The points whose second choice costs less than `margin` more than the first, prices included: returns how many.
-    // OUT places: tile * kTile + lane of each, room for every point of the tiles; of the others masses (K,) and sums {excess cost}.
-    int64_t (*open_places)(const SweepArgs&, const float* price, float margin, int64_t begin, int64_t end, int64_t* places,
-                           double* masses, double* sums);
 
     // The same softmax written out, a row of n_clusters values per point, in the user's order.
     void (*soft_rows)(const SweepArgs&, const int32_t* order, float scale, const float* scaled_price, int64_t begin, int64_t end,

@@ -31,17 +31,14 @@ static MedoidArgs<T> medoid_args(const Plan& plan, const In<T, 2>& X, const In<i
 
 template <class T>
 static nb::tuple medoids(const Plan& plan, int metric, In<T, 2> X, In<int32_t, 1> labels, Weights weights,
-                         In<int64_t, 1> old, bool exact, double free, double per_point, int n_threads) {
+                         int64_t n_clusters, bool exact, double free, double per_point, int n_threads) {
     require_metric(metric, kEuclidean);
-    MedoidArgs<T> args = medoid_args(plan, X, labels, weights, old.shape(0), n_threads);
-    require_aligned("old", old);
-    require(is_between(old.data(), old.size(), -1, plan.n_points() - 1), "old", "must hold positions, or -1");
-    args.old = old.data();
+    MedoidArgs<T> args = medoid_args(plan, X, labels, weights, n_clusters, n_threads);
     args.metric = metric;
     args.exact = exact;
     args.free = free;
     args.per_point = per_point;
-    const size_t K = old.shape(0);
+    const size_t K = n_clusters;
     auto position = new_table({K}), value = new_table({K}), lower = new_table({K}), evaluations = new_table({K});
     std::vector<int64_t> positions(K), counts(K);
     bool finished = false;
@@ -86,7 +83,7 @@ static Table median_sums(const Plan& plan, In<T, 2> X, In<T, 2> centers, In<doub
 
 template <class T> static void define(nb::module_& m) {
     m.def("medoids", &medoids<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
-          "weights"_a.none().noconvert(), "old"_a.noconvert(), "exact"_a, "free"_a, "per_point"_a,
+          "weights"_a.none().noconvert(), "n_clusters"_a, "exact"_a, "free"_a, "per_point"_a,
           "n_threads"_a);
     m.def("coordinate_medians", &coordinate_medians<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "centers"_a.noconvert(), "n_threads"_a);

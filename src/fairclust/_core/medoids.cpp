@@ -130,12 +130,10 @@ public:
     double lower() const { return std::min(lower_, value_); }
     int64_t evaluations() const { return evaluations_; }
 
-    void find(int64_t old) {
+    void find() {
         if (args_.exact && args_.metric == kManhattan) return find_sorted();
         const bool brute = n_ <= kBrute;
         if (args_.exact && !brute) build_tree();
-        const auto found = old < 0 ? members_.end() : std::find(members_.begin(), members_.end(), static_cast<int32_t>(old));
-        keep_ = found == members_.end() ? -1 : found - members_.begin();
         gather();
         if (brute) {
             std::vector<int64_t> all(n_);
@@ -262,7 +260,7 @@ private:
         }
     }
 
-    // The old medoid and the points nearest the geometric median (manhattan: the coordinate-wise median).
+    // The points nearest the geometric median (manhattan: the coordinate-wise median).
     void start() {
         std::vector<T> place(M_);
         if (args_.metric == kManhattan)
@@ -286,7 +284,6 @@ private:
             nearest.insert(std::upper_bound(nearest.begin(), nearest.end(), i, is_nearer), i);
             if (static_cast<int64_t>(nearest.size()) > kNearest) nearest.pop_back();
         }
-        if (keep_ >= 0 && std::find(nearest.begin(), nearest.end(), keep_) == nearest.end()) nearest.push_back(keep_);
         std::sort(nearest.begin(), nearest.end());
         try_points(nearest);
         tried_ = nearest;
@@ -384,11 +381,8 @@ private:
         if (best_ < 0 || sum < value_ || (sum == value_ && goes_before(i))) best_ = i, value_ = sum;
     }
 
-    // Among equals a quick search keeps the old medoid; an exact one takes the first row, whatever came before.
-    bool goes_before(int64_t i) const {
-        if (!args_.exact && keep_ >= 0 && (i == keep_ || best_ == keep_)) return i == keep_;
-        return args_.order[members_[i]] < args_.order[members_[best_]];
-    }
+    // Among equals the first row.
+    bool goes_before(int64_t i) const { return args_.order[members_[i]] < args_.order[members_[best_]]; }
 
     bool affords(double more) const { return evaluations_ + more <= std::max(args_.free, args_.per_point * n_); }
 
@@ -478,7 +472,7 @@ private:
     int depth_ = 0;
     std::vector<std::pair<int, TileStore<T>>> levels_;  // deepest first
     std::vector<int64_t> tried_;
-    int64_t best_ = -1, keep_ = -1, evaluations_ = 0;
+    int64_t best_ = -1, evaluations_ = 0;
     double value_ = std::numeric_limits<double>::infinity(), lower_ = 0, slack_;
 };
 
@@ -519,7 +513,7 @@ bool find_medoids(const MedoidLoops<T>& loops, const MedoidArgs<T>& args, const 
         result.evaluations[k] = 0;
         if (count[k] == 0) return;
         Search<T> search(loops, args, members_of(args, k, count[k]), run);
-        search.find(args.old[k]);
+        search.find();
         result.position[k] = search.position();
         result.value[k] = search.value();
         result.lower[k] = search.lower();

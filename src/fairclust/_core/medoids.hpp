@@ -54,10 +54,9 @@ struct MedoidArgs {
     const int32_t* order;   // IN (n_samples,) visiting order -> row of X
     const int32_t* labels;  // IN (n_samples,) in visiting order
     const double* weights;  // IN (n_samples,) in visiting order, or null
-    const int64_t* old;     // IN (n_clusters,) positions of the medoids so far, or -1
     int64_t n_samples, n_features, n_clusters;
     int metric;             // euclidean (1) or manhattan (2)
-    bool exact;             // false: the best of the old medoid and the points nearest the geometric median
+    bool exact;             // false: the best of the points nearest the geometric median
     double free, per_point; // an exact search may take so many distances, or so many per point of the cluster
     int n_threads;
 };

@@ -2,12 +2,8 @@
 
 #include "bindings.hpp"
 
-#include <cmath>
-#include <cstring>
 #include <memory>
 
-#include "moves.hpp"
-#include "pairs.hpp"
 
 namespace fairclust {
 
@@ -64,15 +60,17 @@ static nb::tuple distances(const Plan& plan, int metric, Rows<T> X, In<T, 2> cen
     return nb::make_tuple(sums[0], sums[1]);
 }
 
-// Per chunk: which of its points curvature is counted over.
-static std::vector<EveryNth> every_nth(const Plan& plan, const In<int64_t, 1>& steps, const Counts& before) {
-    std::vector<int64_t> seen(steps.shape(0), 0);
-    if (before) seen.assign(before->data(), before->data() + before->size());
-    std::vector<EveryNth> result;
+// Per chunk: how many points of its cell come before its own.
+static std::vector<int64_t> points_before(const Plan& plan, const Counts& before, int64_t n_cells) {
+    std::vector<int64_t> seen(n_cells, 0), result;
+    if (before) {
+        require_shape("before", *before, {n_cells});
+        require(is_between(before->data(), before->size(), 0, kMostSteps), "before", "must hold counts of points");
+        seen.assign(before->data(), before->data() + before->size());
+    }
     for (int64_t c = 0; c < plan.n_chunks(); ++c) {
-        const int64_t j = plan.cell(c);
-        result.push_back({steps.data()[j], seen[j]});
-        seen[j] += plan.last_point(c) - plan.first_point(c);
+        result.push_back(seen[plan.cell(c)]);
+        seen[plan.cell(c)] += plan.last_point(c) - plan.first_point(c);
     }
     return result;
 }
@@ -110,30 +108,24 @@ struct SweepTables {
     const CellTable scaled_prices;
     float scale;
     bool is_bent;  // with curvature
-    std::vector<EveryNth> every;
+    std::vector<int64_t> first, every;        // points of the chunk's cell before it; of each cell, of how many runs one is counted
     std::vector<std::vector<int64_t>> units;  // chunks that are counted one after the other; none: each is one
     Parts parts, tables;                      // of the chunks, of the units
-    std::vector<PairMap> maps;                // of the units, instead of tables, where clusters are very many
     std::unique_ptr<PairSums[]> held;         // of each thread, where there is curvature
 
     SweepTables(const Plan& plan_, int64_t K, double scale_, const Prices& scaled_price, const Counts& steps,
                 const Counts& before, int n_threads)
         : plan(plan_), n_clusters(K), scaled_prices(plan_, "scaled_price", scaled_price, K, kBits), scale(static_cast<float>(kBits * scale_)),
-          is_bent(steps.has_value()), every(plan_.n_chunks(), EveryNth{0, 0}),
+          is_bent(steps.has_value()), first(points_before(plan_, before, scaled_price.shape(0))), every(scaled_price.shape(0), 0),
           units(pair_units(plan_, steps ? K : 1, scaled_price.shape(0))),
-          parts(plan_, kSums * K + 3 + (steps ? kSums * K : 0)), tables(steps && K <= kSparse ? n_units() : 0, K * K), maps(steps && K > kSparse ? n_units() : 0),
+          parts(plan_, kSums * K + 3 + (steps ? kSums * K : 0)), tables(steps ? n_units() : 0, K * K),
           held(new PairSums[steps ? plan_.threads(n_threads) : 1]) {
         for (int i = 0; steps && i < plan.threads(n_threads); ++i) clear(held[i], K);
         const int64_t n_cells = scaled_price.shape(0);
-        if (before) {
-            require_shape("before", *before, {n_cells});
-            require(is_between(before->data(), before->size(), 0, kMostSteps), "before", "must hold counts of points");
-        }
-        if (steps) {
-            require_shape("steps", *steps, {n_cells});
-            require(is_between(steps->data(), steps->size(), 1, kMostSteps), "steps", "must be at least 1");
-            every = every_nth(plan, *steps, before);
-        }
+        if (!steps) return;
+        require_shape("steps", *steps, {n_cells});
+        require(is_between(steps->data(), steps->size(), 1, kMostSteps), "steps", "must be at least 1");
+        every.assign(steps->data(), steps->data() + n_cells);
     }
 
     int64_t n_units() const { return units.empty() ? plan.n_chunks() : static_cast<int64_t>(units.size()); }
@@ -143,7 +135,7 @@ struct SweepTables {
     template <class Work> void run_units(int n_threads, const Work& work) {
         const auto one = [&](int64_t c, int64_t unit, int worker) {
             work(c, unit, worker);
-            if (is_bent && maps.empty()) kernel_set().end_pairs(held[worker], n_clusters, tables.of(unit));
+            if (is_bent) kernel_set().end_pairs(held[worker], n_clusters, tables.of(unit));
         };
         run(n_units(), n_threads, [&](int64_t unit, int worker) {
             if (units.empty()) return one(unit, unit, worker);
@@ -155,16 +147,9 @@ struct SweepTables {
     void count(int64_t chunk, int64_t unit, int worker, const SweepArgs& args, int64_t begin, int64_t end, int64_t points,
                float* scratch) {
         double* part = parts.of(chunk);
-        const EveryNth own{every[chunk].step, every[chunk].before + points};
+        const EveryNth own{every[plan.cell(chunk)], first[chunk] + points};
         kernel_set().sweep(args, scale, scaled_prices.of(chunk), own, begin, end, scratch, held[is_bent ? worker : 0], part, part + sums_at(),
-                           part + squares_at(), sink(unit));
-    }
-
-    PairSink sink(int64_t unit) {
-        if (maps.empty()) return {is_bent ? tables.of(unit) : nullptr, nullptr, nullptr};
-        return {nullptr, &maps[unit], [](void* map, const float* value, const int32_t* cluster, int n, double scale) {
-                    static_cast<PairMap*>(map)->add(value, cluster, n, scale);
-                }};
+                           part + squares_at(), is_bent ? tables.of(unit) : nullptr);
     }
 
     // Where a part has what: masses come first.
@@ -182,7 +167,7 @@ struct SweepTables {
         if (!is_bent) return nb::make_tuple(masses, sums[0], sums[1], nb::none(), nb::none());
         auto sampled = new_table({n_cells});
         for (int64_t c = 0; c < plan.n_chunks(); ++c) parts.add_to(sampled.data() + plan.cell(c), c, sums_at() + 2, 1);
-        return nb::make_tuple(masses, sums[0], sums[1], maps.empty() ? nb::object(nb::cast(pair_table(n_cells))) : sparse_pairs(n_cells), sampled);
+        return nb::make_tuple(masses, sums[0], sums[1], pair_table(n_cells), sampled);
     }
 
     // The sums of pairs, above the diagonal; on it those of squares.
@@ -197,34 +182,6 @@ struct SweepTables {
                 tables.add_to(table.data() + plan.cell(first_of(u)) * K * K + first, u, first, K - k - 1);
             }
         return table;
-    }
-
-    // The same without zeros, row by row, cells one below the other: values, their columns, and where rows start.
-    nb::object sparse_pairs(size_t n_cells) {
-        const size_t K = n_clusters;
-        std::vector<double> squares(n_cells * K);
-        for (int64_t c = 0; c < plan.n_chunks(); ++c)
-            parts.add_totals_to(squares.data() + plan.cell(c) * K, 1, c, squares_at(), K, kSums);
-        std::vector<PairMap> of_cell(n_cells);
-        for (int64_t u = 0; u < n_units(); ++u) of_cell[plan.cell(first_of(u))].add(maps[u]);
-        std::vector<double> values;
-        std::vector<int32_t> columns;
-        std::vector<int64_t> starts;
-        for (size_t j = 0; j < n_cells; ++j) {
-            const auto found = of_cell[j].sorted();
-            auto next = found.begin();
-            for (size_t k = 0; k < K; ++k) {
-                starts.push_back(static_cast<int64_t>(values.size()));
-                values.push_back(squares[j * K + k]);
-                columns.push_back(static_cast<int32_t>(k));
-                for (; next != found.end() && next->first >> 32 == k; ++next) {
-                    values.push_back(next->second);
-                    columns.push_back(static_cast<int32_t>(next->first & 0xFFFFFFFF));
-                }
-            }
-        }
-        starts.push_back(static_cast<int64_t>(values.size()));
-        return nb::make_tuple(hand_over(std::move(values)), hand_over(std::move(columns)), hand_over(std::move(starts)));
     }
 };
 
@@ -256,19 +213,9 @@ struct AssignTables {
     Parts parts;
 
     AssignTables(const Plan& plan_, int64_t K, const Prices& price, double scale_, const Counts& before)
-        : plan(plan_), n_clusters(K), prices(plan_, "price", price, K), scale(scale_), parts(plan_, K + 2) {
+        : plan(plan_), n_clusters(K), prices(plan_, "price", price, K), scale(scale_),
+          first(points_before(plan_, before, price.shape(0))), parts(plan_, K + 2) {
         require(scale >= 0, "scale", "must not be negative");
-        std::vector<int64_t> seen(price.shape(0), 0);
-        if (before) {
-            require_shape("before", *before, {static_cast<int64_t>(price.shape(0))});
-            require(is_between(before->data(), before->size(), 0, kMostSteps), "before", "must hold counts of points");
-            seen.assign(before->data(), before->data() + before->size());
-        }
-        for (int64_t c = 0; c < plan.n_chunks(); ++c) {
-            const int64_t j = plan.cell(c);
-            first.push_back(seen[j]);
-            seen[j] += plan.last_point(c) - plan.first_point(c);
-        }
     }
 
     // Labels the tiles [begin, end) of args; they are tiles of the chunk, so many points after its first.
@@ -301,48 +248,6 @@ static nb::tuple assign(const Plan& plan, In<float, 3> excess, Weights weights, 
         tables.count(c, args, plan.begin(c), plan.end(c), 0, labels.data(), pointer(gaps));
     });
     return tables.answer(price.shape(0));
-}
-
-static nb::tuple open_places(const Plan& plan, In<float, 3> excess, Weights weights, Prices price, double margin,
-                             int n_threads) {
-    const SweepArgs args = sweep_args(plan, excess, weights, n_threads);
-    const int64_t K = args.n_clusters;
-    const CellTable prices(plan, "price", price, K);
-    Parts parts(plan, K + 1);
-    std::vector<int64_t> places(static_cast<size_t>(plan.n_points())), found(static_cast<size_t>(plan.n_chunks()));
-    run(plan, n_threads, [&](int64_t c, int) {
-        double* part = parts.of(c);
-        found[c] = kernel_set().open_places(args, prices.of(c), static_cast<float>(margin), plan.begin(c), plan.end(c),
-                                            places.data() + plan.first_point(c), part, part + K);
-    });
-    auto masses = new_table({price.shape(0), static_cast<size_t>(K)});
-    double cost = 0;
-    int64_t n = 0;
-    for (int64_t c = 0; c < plan.n_chunks(); ++c) {
-        parts.add_to(masses.data() + plan.cell(c) * K, c, 0, K);
-        parts.add_to(&cost, c, K, 1);
-        std::copy_n(places.begin() + plan.first_point(c), found[c], places.begin() + n);
-        n += found[c];
-    }
-    places.resize(static_cast<size_t>(n));
-    return nb::make_tuple(masses, cost, hand_over(std::move(places)));
-}
-
-// Costs of some points, by their places, to those of another plan.
-static void copy_costs(In<float, 3> excess, In<int64_t, 1> places, const Plan& plan, Out<float, 3> copy) {
-    const int64_t K = excess.shape(1), n_tiles = excess.shape(0);
-    require_shape("excess", excess, {n_tiles, K, kTile});
-    require_shape("places", places, {plan.n_points()});
-    require_shape("copy", copy, {plan.n_tiles(), K, kTile});
-    require_apart("copy", copy, "places", places);
-    require(is_between(places.data(), places.size(), 0, n_tiles * kTile - 1), "places", "must hold places of excess");
-    for (int64_t b = 0; b < plan.n_tiles(); ++b)
-        for (int32_t i = 0; i < plan.tiles(b).size[0]; ++i) {
-            const int64_t place = places.data()[plan.tiles(b).start[0] + i];
-            const float* from = excess.data() + place / kTile * K * kTile + place % kTile;
-            float* to = copy.data() + b * K * kTile + i;
-            for (int64_t k = 0; k < K; ++k) to[k * kTile] = from[k * kTile];
-        }
 }
 
 // Costs of a few tiles at a time, for passes that do not keep them: they never leave the core's first cache.
@@ -460,55 +365,6 @@ static Table label_sums(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weig
     return parts.sum(n_clusters, M, whole_vectors(M));
 }
 
-// A row that goes from one cluster to another: what sums by label gain and lose, and how much, without signs, comes and goes.
-static void note_change(const double* __restrict row, int64_t count, double* __restrict lost, double* __restrict gained,
-                        double* __restrict moved_from, double* __restrict moved_to) {
-    for (int64_t m = 0; m < count; ++m) {
-        const double size = std::abs(row[m]);
-        lost[m] -= row[m];
-        gained[m] += row[m];
-        moved_from[m] += size;
-        moved_to[m] += size;
-    }
-}
-
-// All such rows. None where so many change that adding up all is no dearer.
-template <class T>
-static std::optional<nb::tuple> label_changes(const Plan& plan, Rows<T> X, In<int32_t, 1> labels, Weights weights, In<int32_t, 1> known,
-                                int64_t n_clusters) {
-    constexpr int64_t kFew = 10;    // one in so many: each row is taken away here and added there, out of turn
-    constexpr int64_t kPiece = 64;  // labels that are compared at once
-    const int64_t M = X.shape(1), N = plan.n_points(), stride = feature_stride<T>(X);
-    require_clusters(n_clusters);
-    plan.require_rows(X);
-    plan.require_weights(weights);
-    require_labels("labels", labels, N, n_clusters);
-    require_labels("known", known, N, n_clusters);
-    const int32_t *now = labels.data(), *before = known.data();
-    int64_t n_changed = 0;
-    for (int64_t p = 0; p < N; ++p) n_changed += now[p] != before[p];
-    if (n_changed * kFew > N) return std::nullopt;
-    auto change = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(M)});
-    auto moved = new_table({static_cast<size_t>(n_clusters), static_cast<size_t>(M)});
-    std::vector<double> row(M);
-    for (int64_t first = 0; first < N && n_changed > 0; first += kPiece) {
-        const int64_t last = std::min(first + kPiece, N);
-        if (std::memcmp(now + first, before + first, (last - first) * sizeof(int32_t)) == 0) continue;
-        for (int64_t p = first; p < last; ++p) {
-            if (now[p] == before[p]) continue;
-            --n_changed;
-            const int64_t at = plan.order()[p], from = before[p] * M, to = now[p] * M;
-            const double weight = weights ? weights->data()[p] : 1.0;
-            if (stride)
-                for (int64_t m = 0; m < M; ++m) row[m] = weight * static_cast<double>(X.data()[m * stride + at]);
-            else
-                for (int64_t m = 0; m < M; ++m) row[m] = weight * static_cast<double>(X.data()[at * M + m]);
-            note_change(row.data(), M, change.data() + from, change.data() + to, moved.data() + from, moved.data() + to);
-        }
-    }
-    return nb::make_tuple(change, moved);
-}
-
 template <class T>
 static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weights weights, double scale,
                        Prices scaled_price, int n_threads) {
@@ -524,40 +380,6 @@ static Table soft_sums(const Plan& plan, In<float, 3> excess, In<T, 2> X, Weight
                                    scratch.of(worker), parts.of(c));
     });
     return parts.sum(K, M);
-}
-
-// Positions of points that some single move would serve better; weights play no part.
-template <class T>
-static nb::ndarray<nb::numpy, int32_t> find_moves(const Plan& plan, int metric, In<T, 2> X, In<T, 2> centers,
-                                                  In<int32_t, 1> labels, In<double, 2> enter, In<double, 2> leave,
-                                                  In<double, 1> enter_share, In<double, 1> leave_share, double least,
-                                                  int n_threads) {
-    const int64_t K = centers.shape(0), M = X.shape(1);
-    require_threads(n_threads);
-    require_metric(metric, kSquaredEuclidean);
-    plan.require_rows(X);
-    require_centers<T>(centers, M);
-    require_labels("labels", labels, plan.n_points(), K);
-    plan.require_table("enter", enter, K);
-    plan.require_table("leave", leave, K);
-    require_shape("enter_share", enter_share, {K});
-    require_shape("leave_share", leave_share, {K});
-    const RowArgs<T> args{plan.tiles(), X.data(), plan.order(), centers.data(), labels.data(), nullptr, nullptr, M, K, 0,
-                          X.nbytes() <= kNear};
-    Scratch<T> scratch(plan.threads(n_threads), kTile * (kFeatureTile + K));
-    auto* positions = new int32_t[std::max<int64_t>(plan.n_points(), 1)];
-    nb::capsule owner(positions, [](void* p) noexcept { delete[] static_cast<int32_t*>(p); });
-    std::vector<int64_t> found(plan.n_chunks(), 0);
-    run(plan, n_threads, [&](int64_t c, int worker) {
-        const int64_t j = plan.cell(c);
-        const MoveTables tables{enter.data() + j * K, leave.data() + j * K, enter_share.data(), leave_share.data()};
-        found[c] = row_kernels<T>().find_moves(args, metric, tables, least, plan.begin(c), plan.end(c),
-                                               scratch.of(worker), positions + plan.first_point(c));
-    });
-    size_t n = 0;
-    for (int64_t c = 0; c < plan.n_chunks(); ++c)
-        for (int64_t i = 0; i < found[c]; ++i) positions[n++] = positions[plan.first_point(c) + i];
-    return nb::ndarray<nb::numpy, int32_t>(positions, {n}, owner);
 }
 
 // Of each kind of move (cell, from, to) the points whose costs rise least, up to `count`, the first of equals first. OUT rows of
@@ -620,30 +442,6 @@ static Table cheapest_moves(const Plan& plan, In<float, 3> excess, In<int32_t, 1
     return found;
 }
 
-template <class T>
-static int64_t make_moves_py(In<T, 2> X, In<int32_t, 1> rows, In<int32_t, 1> positions, In<int32_t, 1> cells,
-                             Out<int32_t, 1> labels, Out<double, 2> sums, Out<double, 1> sizes, In<double, 2> enter,
-                             In<double, 2> leave, double least, nb::callable moved) {
-    MoveArgs<T> args{};
-    args.n_found = positions.shape(0), args.n_rows = X.shape(0), args.n_labels = labels.shape(0);
-    args.n_clusters = sums.shape(0), args.n_features = X.shape(1), args.n_cells = enter.shape(1);
-    require_aligned("X", X);
-    require_aligned("labels", labels);
-    require_shape("rows", rows, {args.n_found});
-    require_shape("positions", positions, {args.n_found});
-    require_shape("cells", cells, {args.n_found});
-    require_shape("sums", sums, {args.n_clusters, args.n_features});
-    require_shape("sizes", sizes, {args.n_clusters});
-    require_shape("enter", enter, {args.n_clusters, args.n_cells});
-    require_shape("leave", leave, {args.n_clusters, args.n_cells});
-    args.X = X.data(), args.rows = rows.data(), args.positions = positions.data(), args.cells = cells.data();
-    args.labels = labels.data(), args.sums = sums.data(), args.sizes = sizes.data();
-    args.enter = enter.data(), args.leave = leave.data();
-    return make_moves<T>(args, least, [&](int64_t cell, int64_t source, int64_t destination) {
-        moved(cell, source, destination);
-    });
-}
-
 template <class T> static void define(nb::module_& m) {
     m.def("distances", &distances<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
           "labels"_a.none().noconvert(), "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
@@ -655,14 +453,6 @@ template <class T> static void define(nb::module_& m) {
           "scale"_a = 0.0, "before"_a.none().noconvert() = nb::none(), "with_sums"_a = true);
     m.def("label_sums", &label_sums<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
           "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
-    m.def("label_changes", &label_changes<T>, "plan"_a, "X"_a.noconvert(), "labels"_a.noconvert(),
-          "weights"_a.none().noconvert(), "known"_a.noconvert(), "n_clusters"_a);
-    m.def("find_moves", &find_moves<T>, "plan"_a, "metric"_a, "X"_a.noconvert(), "centers"_a.noconvert(),
-          "labels"_a.noconvert(), "enter"_a.noconvert(), "leave"_a.noconvert(), "enter_share"_a.noconvert(),
-          "leave_share"_a.noconvert(), "least"_a, "n_threads"_a);
-    m.def("make_moves", &make_moves_py<T>, "X"_a.noconvert(), "rows"_a.noconvert(), "positions"_a.noconvert(),
-          "cells"_a.noconvert(), "labels"_a.noconvert(), "sums"_a.noconvert(), "sizes"_a.noconvert(),
-          "enter"_a.noconvert(), "leave"_a.noconvert(), "least"_a, "moved"_a);
     m.def("soft_sums", &soft_sums<T>, "plan"_a, "excess"_a.noconvert(), "X"_a.noconvert(), "weights"_a.none().noconvert(),
           "scale"_a, "scaled_price"_a.noconvert(), "n_threads"_a);
 }
@@ -675,9 +465,6 @@ void define_rows(nb::module_& m) {
           "before"_a.none().noconvert() = nb::none());
     m.def("cheapest_moves", &cheapest_moves, "plan"_a, "excess"_a.noconvert(), "labels"_a.noconvert(), "kinds"_a.noconvert(),
           "count"_a);
-    m.def("open_places", &open_places, "plan"_a, "excess"_a.noconvert(), "weights"_a.none().noconvert(), "price"_a.noconvert(),
-          "margin"_a, "n_threads"_a);
-    m.def("copy_costs", &copy_costs, "excess"_a.noconvert(), "places"_a.noconvert(), "plan"_a, "copy"_a.noconvert());
     m.def("soft_rows", &soft_rows, "plan"_a, "excess"_a.noconvert(), "scale"_a, "scaled_price"_a.noconvert(),
           "rows"_a.noconvert(), "n_threads"_a);
     define<float>(m);

@@ -1,7 +1,6 @@
 // Python's door to the kernels over coded and sparse rows.
 
 #include "bindings.hpp"
-#include "moves.hpp"
 #include "rows.hpp"
 
 namespace fairclust {
@@ -74,14 +73,8 @@ struct Members {
     }
 };
 
-template <class T>
-static void run_coded(const CodedArgs<T, uint8_t>& a, int64_t begin, int64_t end, T* scratch, double* sums) {
-    table_kernels<T>().coded8(a, begin, end, scratch, sums);
-}
-template <class T>
-static void run_coded(const CodedArgs<T, uint16_t>& a, int64_t begin, int64_t end, T* scratch, double* sums) {
-    table_kernels<T>().coded16(a, begin, end, scratch, sums);
-}
+template <class T> static auto* coded(uint8_t) { return table_kernels<T>().coded8; }
+template <class T> static auto* coded(uint16_t) { return table_kernels<T>().coded16; }
 
 static nb::tuple costs_of(const Plan& plan, const Parts& parts) {
     double sums[2] = {0, 0};
@@ -132,32 +125,28 @@ static nb::tuple coded_distances(const Plan& plan, In<T, 2> X, In<C, 2> codes, I
     Scratch<T> scratch(plan.threads(n_threads), kTile * width);
     Parts parts(plan, 2);
     run(plan, n_threads, [&](int64_t c, int worker) {
-        run_coded<T>(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
+        coded<T>(C())(args, plan.begin(c), plan.end(c), scratch.of(worker), parts.of(c));
     });
     return costs_of(plan, parts);
 }
 
-// Costs of some rows, (n, K), in double: a number costs scale * (x - centre)^2.
+// Costs of all rows, (n, K), in double.
 template <class T, class C>
-static void coded_costs(In<int32_t, 1> rows, In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<double, 2> centers,
-                        In<double, 2> scales, In<double, 2> tables, Out<double, 2> costs, int n_threads) {
-    const int64_t K = costs.shape(1), M = X.shape(1), Q = codes.shape(1), n = rows.shape(0);
+static void coded_costs(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<double, 2> centers, In<double, 2> tables,
+                        Out<double, 2> costs, int n_threads) {
+    const int64_t K = costs.shape(1), M = X.shape(1), Q = codes.shape(1), n = X.shape(0);
     const Features<C> features(first, codes);
     require_threads(n_threads);
     require_aligned("X", X);
-    require_aligned("rows", rows);
-    require_indices("rows", rows.data(), n, X.shape(0), "rows of X");
-    require_shape("codes", codes, {static_cast<int64_t>(X.shape(0)), Q});
+    require_shape("codes", codes, {n, Q});
     require_shape("centers", centers, {M, K});
-    require_shape("scales", scales, {M, K});
     require_shape("tables", tables, {features.n_codes(), K});
     require_shape("costs", costs, {n, K});
-    require_apart("costs", costs, "rows", rows);
+    require_apart("costs", costs, "codes", codes);
     constexpr int64_t kRows = 1024;  // that a thread takes at a time
     run((n + kRows - 1) / kRows, n_threads, [&](int64_t part, int) {
-        for (int64_t i = part * kRows; i < std::min(n, (part + 1) * kRows); ++i) {
-            double* out = costs.data() + i * K;
-            const int64_t row = rows.data()[i];
+        for (int64_t row = part * kRows; row < std::min(n, (part + 1) * kRows); ++row) {
+            double* out = costs.data() + row * K;
             std::fill(out, out + K, 0.0);
             for (int64_t q = 0; q < Q; ++q) {
                 const double* table = tables.data() + features.at(q, codes.data()[row * Q + q]) * K;
@@ -166,8 +155,8 @@ static void coded_costs(In<int32_t, 1> rows, In<T, 2> X, In<C, 2> codes, In<int6
             for (int64_t m = 0; m < M; ++m) {
                 const double x = static_cast<double>(X.data()[row * M + m]);
                 if (x != x) continue;
-                const double *center = centers.data() + m * K, *scale = scales.data() + m * K;
-                for (int64_t k = 0; k < K; ++k) out[k] += scale[k] * (x - center[k]) * (x - center[k]);
+                const double* center = centers.data() + m * K;
+                for (int64_t k = 0; k < K; ++k) out[k] += (x - center[k]) * (x - center[k]);
             }
         }
     });
@@ -200,96 +189,6 @@ static Table coded_sums(const Plan& plan, In<T, 2> X, In<C, 2> codes, In<int64_t
         }
     });
     return table;
-}
-
-// Makes those of the found moves that still pay when their turn comes; see make_moves. IN/OUT labels, sizes (K,), sums
-// (K, 2 M + codes) as coded_sums gives them. `squares` (Q,): what a category's coordinate of 1 is worth. The last two
-// codes of a feature are a category that was never seen, and a gap.
-template <class T, class C>
-static int64_t coded_moves(In<T, 2> X, In<C, 2> codes, In<int64_t, 1> first, In<double, 1> squares,
-                           In<int32_t, 1> rows, In<int32_t, 1> positions, In<int32_t, 1> cells, Out<int32_t, 1> labels,
-                           Out<double, 2> sums, Out<double, 1> sizes, In<double, 2> enter, In<double, 2> leave,
-                           double least, nb::callable moved) {
-    const int64_t K = sums.shape(0), M = X.shape(1), Q = codes.shape(1), J = enter.shape(1), width = sums.shape(1);
-    const int64_t n_found = positions.shape(0), n_rows = X.shape(0), n_labels = labels.shape(0);
-    const Features<C> features(first, codes);
-    require_aligned("X", X);
-    require_aligned("labels", labels);
-    require_shape("codes", codes, {n_rows, Q});
-    require_shape("squares", squares, {Q});
-    require_shape("rows", rows, {n_found});
-    require_shape("positions", positions, {n_found});
-    require_shape("cells", cells, {n_found});
-    require_shape("sums", sums, {K, 2 * M + features.n_codes()});
-    require_shape("sizes", sizes, {K});
-    require_shape("enter", enter, {K, J});
-    require_shape("leave", leave, {K, J});
-    std::vector<double> seen(K * Q, 0.0), norm(K * Q, 0.0);  // people with a category; squared counts added up
-    const auto recount = [&](int64_t k) {
-        for (int64_t q = 0; q < Q; ++q) {
-            const double* count = sums.data() + k * width + 2 * M + features.first[q];
-            double n = 0, square = 0;
-            for (int64_t c = 0; c < features.size(q) - 2; ++c) {
-                n += count[c];
-                square += count[c] * count[c];
-            }
-            seen[k * Q + q] = n;
-            norm[k * Q + q] = square;
-        }
-    };
-    for (int64_t k = 0; k < K; ++k) recount(k);
-    int64_t n_moves = 0;
-    for (int64_t i = 0; i < n_found; ++i) {
-        const int64_t row = rows.data()[i], position = positions.data()[i], j = cells.data()[i];
-        const int64_t source = require_move(row, n_rows, position, n_labels, j, J, labels.data(), K);
-        if (sizes.data()[source] <= 1) continue;
-        double best = 0, stay = 0;
-        int64_t destination = -1;
-        for (int64_t k = 0; k < K; ++k) {
-            const double* own = sums.data() + k * width;
-            const double change = k == source ? -1.0 : 1.0;  // people more or fewer
-            double cost = 0;
-            for (int64_t m = 0; m < M; ++m) {
-                const double x = static_cast<double>(X.data()[row * M + m]), n = own[M + m];
-                if (x != x || n <= 0 || n + change <= 0) continue;
-                const double difference = own[m] / n - x;
-                cost += difference * difference * n / (n + change);
-            }
-            for (int64_t q = 0; q < Q; ++q) {
-                const int64_t code = codes.data()[row * Q + q];
-                const double n = seen[k * Q + q];
-                if (code >= features.size(q) - 2 || n <= 0 || n + change <= 0) continue;
-                const double share = own[2 * M + features.first[q] + code] / n;
-                cost += squares.data()[q] * (1 - 2 * share + norm[k * Q + q] / (n * n)) * n / (n + change);
-            }
-            if (k == source) {
-                stay = cost - leave.data()[k * J + j];
-                continue;
-            }
-            const double value = cost + enter.data()[k * J + j];
-            if (destination < 0 || value < best) best = value, destination = k;
-        }
-        if (destination < 0 || !(best < stay - least)) continue;
-        double *out = sums.data() + source * width, *in = sums.data() + destination * width;
-        for (int64_t m = 0; m < M; ++m) {
-            const double x = static_cast<double>(X.data()[row * M + m]);
-            if (x != x) continue;
-            out[m] -= x, in[m] += x;
-            out[M + m] -= 1, in[M + m] += 1;
-        }
-        for (int64_t q = 0; q < Q; ++q) {
-            const int64_t at = 2 * M + features.at(q, codes.data()[row * Q + q]);
-            out[at] -= 1, in[at] += 1;
-        }
-        recount(source);
-        recount(destination);
-        sizes.data()[source] -= 1;
-        sizes.data()[destination] += 1;
-        labels.data()[position] = static_cast<int32_t>(destination);
-        moved(j, source, destination);
-        ++n_moves;
-    }
-    return n_moves;
 }
 
 template <class T>
@@ -376,15 +275,10 @@ template <class T, class C> static void define_coded(nb::module_& m) {
     m.def("coded_distances", &coded_distances<T, C>, "plan"_a, "X"_a.noconvert(), "codes"_a.noconvert(),
           "first"_a.noconvert(), "centers"_a.noconvert(), "tables"_a.noconvert(), "labels"_a.none().noconvert(),
           "weights"_a.none().noconvert(), "excess"_a.noconvert(), "n_threads"_a);
-    m.def("coded_costs", &coded_costs<T, C>, "rows"_a.noconvert(), "X"_a.noconvert(), "codes"_a.noconvert(),
-          "first"_a.noconvert(), "centers"_a.noconvert(), "scales"_a.noconvert(), "tables"_a.noconvert(),
-          "costs"_a.noconvert(), "n_threads"_a);
+    m.def("coded_costs", &coded_costs<T, C>, "X"_a.noconvert(), "codes"_a.noconvert(), "first"_a.noconvert(),
+          "centers"_a.noconvert(), "tables"_a.noconvert(), "costs"_a.noconvert(), "n_threads"_a);
     m.def("coded_sums", &coded_sums<T, C>, "plan"_a, "X"_a.noconvert(), "codes"_a.noconvert(), "first"_a.noconvert(),
           "labels"_a.noconvert(), "weights"_a.none().noconvert(), "n_clusters"_a, "n_threads"_a);
-    m.def("coded_moves", &coded_moves<T, C>, "X"_a.noconvert(), "codes"_a.noconvert(), "first"_a.noconvert(),
-          "squares"_a.noconvert(), "rows"_a.noconvert(), "positions"_a.noconvert(), "cells"_a.noconvert(),
-          "labels"_a.noconvert(), "sums"_a.noconvert(), "sizes"_a.noconvert(), "enter"_a.noconvert(),
-          "leave"_a.noconvert(), "least"_a, "moved"_a);
 }
 
 template <class T> static void define_sparse(nb::module_& m) {

@@ -11,7 +11,6 @@ from .._typing import FloatArray
 
 TILE = 64  # points: four AVX-512 registers of float32; kTile of the compiled kernels
 RUN = 16  # points of a cell, one after the other, that curvature is counted over or not: kRun of the compiled kernels
-MOST_IN_TABLES = 512  # clusters, up to which sums of pairs are tables: kSparse of the compiled kernels
 _BLOCK = 32  # points: four AVX-512 registers of float64; kHeapBlock of the compiled kernels
 
 

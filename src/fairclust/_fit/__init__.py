@@ -1,1 +1,1 @@
-"""The one loop around it: problem, iterations, coarse to fine, restarts, last touches, paths."""
+"""The fit: what is asked, where to start, the one outer loop, and what comes out of it."""

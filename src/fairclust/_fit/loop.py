@@ -1,287 +1,245 @@
-"""The outer loop: point costs → labels → parameters, until nothing moves. The same for every objective and every ask.
-
-The energy of a labelling is F(labels) plus what the ask says that its masses cost. A proposal that does not lower it is
-not taken, so the history falls strictly; under a goal it holds costs of labels that meet it, where people are whole.
-"""
+"""The outer loop: prices at fixed centres, assignments at fixed prices, their own centres."""
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._objectives import Objective
-from .._sweep.question import DataSweep, State, same_labels
+from .._dual.oracle import Assignment
+from .._dual.solver import Solution, solve
+from .._dual.subproblem import Subproblem
+from .._rounding.whole import whole_labels
 from .._typing import FloatArray
-from .asks import Ask
-from .records import FitResult, Start, StopReason
-
-if TYPE_CHECKING:
-    from .problem import Problem
-    from .settings import Settings
-
-_MOST_MOVED = 3  # clusters that cannot be what they should: more say that the goal is out of reach
-_FALL_TOL = 3e-2  # of tol: a relative fall of the energy that is none worth another iteration
-_CLEAR_FALL = 1e-4  # a fall that is, whatever tol is
-_FALLS = 2  # as the last that a fit may hope for: each is smaller than the one before, so together they are few
-_MOMENTUM = 3.0  # after n falls in a row, parameters run ahead by n/(n + 3) of their own last move: Nesterov's rule
-_ROUNDING = 1e-9  # relative difference of two energies that is none
-_MANY = 1 << 12  # points whose costs, in single precision, add up to nine digits: of fewer, rounding shows
-_MOST_SAVED = 0.5  # of what labels cost that better parameters may save, for the rest to keep its digits
+from .points import Points
+from .schedule import Schedule, Stage
 
 
-def fit_once(problem: Problem, ask: Ask, start: Start, settings: Settings | None = None) -> FitResult:
-    """Fit from one start.
+class StopReason(enum.StrEnum):
+    """Why a loop ended. Each member is also a word: ``model.stop_reason_ == "no improvement"``."""
 
-    Parameters
+    SETTLED = "energy changed less than tol"
+    NO_IMPROVEMENT = "no proposal lowered the energy"
+    MAX_ITER = "max_iter reached"
+    BEATEN = "too far above what is to be beaten"
+    BUDGET = "the budget of evaluations is used up"
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a proposal starts from.
+
+    Attributes
     ----------
-    problem : Problem
-        The parts: what the points cost, and who answers.
-    ask : Ask
-        What to fit for.
-    start : Start
-        Where to start: parameters (centres, for K-means), and prices when it is the end of a similar fit.
-    settings : Settings or None
-        When to stop. None: the problem's own.
+    centers : ndarray
+    theta : ndarray of shape (n_clusters, n_unknowns)
+    subproblem : Subproblem
+        With Dinkelbach's parameters of this round.
+    temperature : float
+        That θ is for, in units.
+    unit : float
+        Of temperatures: the typical margin at the first centres.
     """
-    settings = settings or problem.settings
-    return settings.assignments.fit(problem.objective, problem.sweep, ask, start, settings)
+
+    centers: FloatArray
+    theta: FloatArray
+    subproblem: Subproblem
+    temperature: float
+    unit: float
 
 
-class Assignments(ABC):
-    """How points are assigned while a fit runs: the loop that goes with it."""
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Assignments, what they cost, and the state that follows from them.
 
-    are_hard: bool
-    """Whether every point is in one cluster. Samples, moves of clusters and of points take that for granted."""
+    Attributes
+    ----------
+    solution : Solution
+    assigned : Assignment or None
+        None: rows are shared.
+    energy, cost : float
+        With and without the terms' values.
+    violation : float
+        People outside the terms; of shared rows those of a dual that did not converge.
+    centers : ndarray
+        At which the prices were found.
+    problem : Subproblem
+        That they solve.
+    following : State
+    """
 
-    @abstractmethod
-    def fit(self, objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
-        """Run the loop."""
-
-
-class Hard(Assignments):
-    """Every point is in one cluster."""
-
-    are_hard = True
-
-    def fit(self, objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
-        """The energy of the labels falls."""
-        return _fit_hard(objective, sweep, ask, start, settings)
-
-
-class Soft(Assignments):
-    """Points are shared by clusters, as the paper writes it; at the end each goes to one."""
-
-    are_hard = False
-
-    def fit(self, objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
-        """The relaxed energy falls; where nothing is asked that could be relaxed, that of the labels."""
-        loop = _fit_soft if ask.can_be_soft else _fit_hard
-        return loop(objective, sweep, ask, start, settings)
-
-
-HARD = Hard()
-ASSIGNMENTS: dict[str, Assignments] = {"hard": HARD, "soft": Soft()}
-
-
-def _fit_hard(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
-    n_before = sweep.n_sweeps
-    objective.fill(sweep, start.parameters)
-    best: _Taken | None = None
-    history: list[float] = []
-    reason, is_last, relaxed = StopReason.MAX_ITER, False, np.inf
-    warm, to_beat, move = start.warm, np.inf, _Move(start.parameters, start.parameters)
-    dearest = np.inf  # energy that labels must beat: of the last few
-    n_moved = n_falls = 0
-    for n_iter in range(1, settings.max_iter + 1):
-        found = labels = None  # labels that were not taken are let go before others are made
-        found = ask.propose(sweep, warm, to_beat)
-        warm, labels = found.warm, found.labels
-        hard = sweep.keep_in(objective.anchors(), labels, found.hard)
-        # Masses tell most labels apart, and soonest as bytes: they are few, and zeros among them have no sign.
-        if best is not None and hard.masses.tobytes() == best.masses.tobytes() and same_labels(labels, best.labels):
-            reason = StopReason.LABELS_UNCHANGED if not is_last else reason
-            best = best._replace(parameters=move.to, state=found.state, warm=warm)
-            break
-        failing = ask.failing(hard.masses) if best is None else None
-        if failing is not None and n_moved < min(_MOST_MOVED, settings.max_iter - 1):
-            # This cluster cannot be what it should, whoever is in it: its centre goes where it can.
-            elsewhere = objective.relocated(sweep, move.to, labels, failing)
-            if elsewhere is not None:
-                n_moved += 1
-                move, warm = _Move(elsewhere, elsewhere), None
-                objective.fill(sweep, elsewhere)
-                continue
-        last, energy, penalty = move, np.inf, found.penalty if hard is found.hard else None
-        penalty = ask.penalty(hard.masses, warm) if penalty is None else penalty
-        if best is None or hard.cost + penalty <= to_beat + _ROUNDING * abs(to_beat):
-            masses, sizes = hard.masses, hard.masses.sum(axis=1)
-            if not min(sizes.tolist()) > 0:  # of few numbers, sooner than NumPy
-                farthest = partial(objective.farthest, sweep, last.to, labels, sweep.n_samples)
-                masses = sweep.fill_empty(labels, hard, farthest)
-                sizes = masses.sum(axis=1)
-            n_falls += 1
-            reach = n_falls / (n_falls + _MOMENTUM) if settings.runs_ahead and not is_last else 0.0
-            cost = hard.cost if masses is hard.masses and sweep.n_samples >= _MANY else None
-            move = _move(objective, sweep, last, labels, sizes, cost, reach, settings.tol)
-            energy = move.value + (penalty if masses is hard.masses else ask.penalty(masses, warm))
-        if best is not None and energy >= dearest:
-            if last.lead == 0 or last.saved <= settings.worth_a_step_back * abs(dearest):
-                reason = StopReason.NO_IMPROVEMENT
-                move = last
-                break
-            # The parameters ran too far ahead: back to the best labels' own.
-            move, warm, to_beat, n_falls = _Move(last.own, last.own), best.warm, dearest, 0
-            objective.fill(sweep, last.own)
-            continue
-        history.append(energy)
-        best = _Taken(labels, last.to, found.state, masses, move.value, energy, warm, move.own)
-        dearest = max(history[-settings.memory :])
-        to_beat = dearest + move.lead
-        if settings.on_iteration is not None:
-            settings.on_iteration(n_iter, energy)
-        if is_last:
-            break
-        n_falls_left = min(settings.max_iter - n_iter, _FALLS)
-        if len(history) > 1 and energy - (history[-2] - energy) * n_falls_left > settings.to_reach:
-            reason = StopReason.HOPELESS
-            break
-        # The next can save about as much as the parameters did, and a person of each group here or there.
-        if _is_worth_little(history, move.saved + masses.size * sweep.person * hard.gap, settings.least_fall):
-            reason = StopReason.SETTLED
-            break
-        if ask.rests_on_energy:
-            if n_iter > 2 and _is_settled(relaxed, found.relaxed_energy, settings.tol, ask):
-                reason = StopReason.ENERGY_SETTLED
-                break
-            relaxed = found.relaxed_energy if found.relaxed_energy is not None else np.inf
-        elif move.length <= settings.tol or _is_slow(history, settings, ask):
-            # One more round, so that the labels fit the parameters that are handed out.
-            reason, is_last = StopReason.SETTLED, True
-        if not move.is_filled:
-            objective.fill(sweep, move.to)
-    assert best is not None
-    if math.isinf(best.energy):  # whole people cannot do what is asked: these labels are as near as any that were seen
-        best, history = best._replace(energy=best.objective), [best.objective]
-    history = [energy for energy in history if math.isfinite(energy)]  # from the first labels on that do as asked
-    return FitResult(
-        best.labels, best.parameters, best.state, best.masses, best.objective, best.energy,
-        np.array(history), len(history), sweep.n_sweeps - n_before, reason, warm=best.warm, own=best.own,
-    )  # fmt: skip
-
-
-class _Taken(NamedTuple):
-    """Labels that were taken, as :class:`FitResult` has them."""
-
-    labels: Any
-    parameters: FloatArray
-    state: State
-    masses: FloatArray
-    objective: float
+    solution: Solution
+    assigned: Assignment | None
     energy: float
-    warm: Any
-    own: FloatArray
+    cost: float
+    violation: float
+    centers: FloatArray
+    problem: Subproblem
+    following: State
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Fewest people outside the terms first, then the least energy."""
+        return (self.violation, self.energy)
 
 
-class _Move(NamedTuple):
-    """Where the parameters went, the labels' own, how much more the labels cost there, F of the labels, how far.
+class Step(NamedTuple):
+    """What ``why_stop`` reads of an iteration."""
 
-    And how much less the labels cost at their own than at the last ones, and whether the sweep has the point costs
-    there: the last move's are never asked for.
+    rank: tuple[float, float]
+    is_accepted: bool
+    was_ahead: bool  # its centres were ahead of the assignments' own
+    n_evaluations: float
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The best candidate of a loop, its steps, and why it ended."""
+
+    best: Candidate
+    steps: tuple[Step, ...]
+    stop_reason: StopReason
+
+    @property
+    def n_evaluations(self) -> float:
+        """Evaluations of all steps."""
+        return sum(step.n_evaluations for step in self.steps)
+
+
+def run(
+    points: Points,
+    state: State,
+    stage: Stage,
+    schedule: Schedule,
+    budget: float,
+    to_beat: float = np.inf,
+    on_iteration: Any = None,
+) -> Outcome:
+    """Run the outer loop from a state.
+
+    1. Propose: prices that maximise the dual at the state's centres, the assignments at these prices, their energy.
+    2. Accept the proposal if it is better than the best one.
+    3. Advance from the best one: centres are those of its assignments, and Dinkelbach's parameters those of its masses.
+       After several better ones in a row centres go ahead in the same direction (Nesterov's rule).
+    4. Stop when ``why_stop`` gives a reason.
     """
+    best: Candidate | None = None
+    steps: list[Step] = []
+    n_better, was_ahead, reason = 0, False, None
+    can_go_ahead = points.objective.can_extrapolate and bool(state.subproblem.terms)
+    while reason is None:
+        left = budget - sum(step.n_evaluations for step in steps)
+        proposal = propose(points, state, stage, schedule, left)  # 1
+        is_accepted = best is None or proposal.rank < best.rank  # 2
+        spent = proposal.solution.n_evaluations + 1.0
+        steps.append(Step(proposal.rank, is_accepted, was_ahead, spent))
+        if is_accepted and on_iteration is not None:
+            on_iteration(proposal.energy)
+        last, best = best, proposal if is_accepted or best is None else best
+        n_better = n_better + 1 if is_accepted else 0  # 3
+        state, was_ahead = best.following, n_better > 1 and can_go_ahead
+        if was_ahead and last is not None:
+            reach = n_better / (n_better + schedule.momentum)
+            ahead = state.centers + reach * (state.centers - last.following.centers)
+            state = replace(state, centers=np.ascontiguousarray(ahead, dtype=state.centers.dtype))
+        reason = why_stop(steps, stage, schedule, budget, to_beat)  # 4
+    assert best is not None
+    return Outcome(best, tuple(steps), reason)
 
-    to: FloatArray
-    own: FloatArray
-    lead: float = 0.0
-    value: float = 0.0
-    length: float = np.inf
-    saved: float = np.inf
-    is_filled: bool = True
+
+def why_stop(
+    steps: Sequence[Step], stage: Stage, schedule: Schedule, budget: float, to_beat: float
+) -> StopReason | None:
+    """The reason to stop after these steps, if there is one."""
+    if sum(step.n_evaluations for step in steps) >= budget:
+        return StopReason.BUDGET
+    if not steps[-1].is_accepted and not steps[-1].was_ahead:
+        return StopReason.NO_IMPROVEMENT
+    accepted = [step.rank for step in steps if step.is_accepted]
+    if steps[-1].is_accepted and len(accepted) > 1:
+        (violation_before, before), (violation, energy) = accepted[-2:]
+        is_steady, fall = violation == violation_before, before - energy
+        if is_steady and fall <= stage.tolerance * abs(energy):
+            return StopReason.SETTLED
+        if is_steady and energy - schedule.hope * fall > to_beat:
+            return StopReason.BEATEN
+    return StopReason.MAX_ITER if len(steps) >= stage.max_iter else None
 
 
-def _move(
-    objective: Objective,
-    sweep: DataSweep,
-    last: _Move,
-    labels: Any,
-    sizes: FloatArray,
-    cost: float | None,
-    reach: float,
-    tol: float,
-) -> _Move:
-    """Move the parameters to the labels' own, or ahead of them.
+def propose(points: Points, state: State, stage: Stage, schedule: Schedule, budget: float) -> Candidate:
+    """Assignments for the point costs at the state's centres.
 
-    Where it is known what it costs to be beside them, that tells F from what the labels ``cost`` at the last ones
-    (None: nobody knows), unless few digits would be left of it. Elsewhere the sweep is filled with the point costs
-    there.
+    The energy of shared rows is the dual's value at these centres, with the true value of soft terms in place of the
+    frozen one: as a function of the centres it is what the loop minimises. The energy of whole rows is that of their
+    labels at their own centres. Without terms no row is shared.
     """
-    own = objective.parameters(sweep, labels, sizes)
-    length = objective.movement(last.to, own)
-    if not objective.can_lead:
-        return _Move(own, own, 0.0, objective.fill(sweep, own, labels), length)
-    is_ahead = reach > 0 and length > tol
-    to = objective.ahead(last.own, own, reach) if is_ahead else own
-    lead = objective.lead(to, own, sizes) if is_ahead else 0.0
-    saved = objective.lead(last.to, own, sizes)
-    if cost is not None and saved < _MOST_SAVED * cost:
-        return _Move(to, own, lead, cost - saved, length, saved, is_filled=False)
-    return _Move(to, own, lead, objective.fill(sweep, to, labels) - lead, length, saved)
+    oracle, subproblem = points.oracle(state.centers), state.subproblem
+    solution = solved(oracle, state, stage, schedule, budget - 1)
+    if stage.is_whole or not subproblem.terms:
+        return whole(points, state, solution, schedule)
+    sizes = solution.masses.sum(axis=1)
+    centers = points.objective.soft_centers(oracle, solution.prices, solution.temperature, sizes, state.centers)
+    energy = solution.value + subproblem.correction(solution.masses, solution.theta)
+    violation = 0.0 if solution.is_converged else solution.residual
+    following = advanced(state, centers, solution)
+    return Candidate(solution, None, energy, solution.value, violation, state.centers, subproblem, following)
 
 
-def _fit_soft(objective: Objective, sweep: DataSweep, ask: Ask, start: Start, settings: Settings) -> FitResult:
-    """The same loop with soft assignments, as the paper writes it: the relaxed energy falls."""
-    n_before = sweep.n_sweeps
-    parameters, state = start.parameters, start.warm
-    objective.fill(sweep, parameters)
-    energy, history, reason = np.inf, [], StopReason.MAX_ITER
-    for n_iter in range(1, settings.max_iter + 1):
-        proposal = ask.soft_state(sweep, state)
-        answer = sweep(proposal)
-        moved = objective.soft_parameters(sweep, proposal, answer.masses.sum(axis=1))
-        reached = objective.soft_value(answer, parameters, moved) + ask.penalty(answer.masses)
-        if reached >= energy:
-            reason = StopReason.NO_IMPROVEMENT
-            break
-        energy, state = reached, proposal
-        history.append(energy)
-        if settings.on_iteration is not None:
-            settings.on_iteration(n_iter, energy)
-        movement = objective.movement(parameters, moved)
-        parameters = moved
-        objective.fill(sweep, parameters)
-        if movement <= settings.tol or _is_slow(history, settings, ask):
-            reason = StopReason.SETTLED
-            break
-    assert state is not None
-    hard = sweep.assign(state.price)
-    labels = sweep.last_labels()
-    masses = sweep.fill_empty(labels, hard, partial(objective.farthest, sweep, parameters, labels, sweep.n_samples))
-    means = objective.parameters(sweep, labels, masses.sum(axis=1))
-    value = objective.fill(sweep, means, labels)
-    return FitResult(
-        labels, parameters, state, masses, value, energy,
-        np.array(history), len(history), sweep.n_sweeps - n_before, reason, warm=state,
-    )  # fmt: skip
+def whole(points: Points, state: State, solution: Solution, schedule: Schedule) -> Candidate:
+    """Whole labels near a solution for the state's centres."""
+    subproblem = state.subproblem
+    assigned = whole_labels(points.oracle(state.centers), solution, subproblem, schedule.split_gain)
+    centers, cost = points.own(assigned, state.centers)
+    energy = cost + float(subproblem.value(assigned.masses).sum())
+    violation = float(subproblem.violation(assigned.masses).sum())
+    following = advanced(state, centers, solution)
+    return Candidate(solution, assigned, energy, cost, violation, state.centers, subproblem, following)
 
 
-def _is_worth_little(history: list[float], to_save: float, least_fall: float) -> bool:
-    """Whether the last iteration brought less than that, or leaves less to save."""
-    if not least_fall > 0:
-        return False
-    fall = history[-2] - history[-1] if len(history) > 1 else np.inf
-    return math.isfinite(history[-1]) and bool(min(fall, to_save) <= least_fall * abs(history[-1]))
+def advanced(state: State, centers: FloatArray, solution: Solution) -> State:
+    """The state that follows from a solution: its prices, and Dinkelbach's parameters of its masses."""
+    updated = state.subproblem.updated(solution.masses, solution.theta)
+    return State(centers, solution.theta, updated, solution.temperature / state.unit, state.unit)
 
 
-def _is_slow(history: list[float], settings: Settings, ask: Ask) -> bool:
-    """Whether the energy hardly falls any more: on a plateau parameters can creep for long, and gain nothing."""
-    if len(history) <= settings.memory:
-        return False
-    least = min(_FALL_TOL * settings.tol, _CLEAR_FALL) * ask.scale(history[-1])
-    return history[-1 - settings.memory] - history[-1] <= least
+def solved(oracle: Any, state: State, stage: Stage, schedule: Schedule, budget: float) -> Solution:
+    """Solve from the state's prices; from scratch where centres moved too far for these to help."""
+    if not state.subproblem.terms:
+        prices, temperature = np.zeros((oracle.n_clusters, oracle.n_cells)), state.unit * stage.temperature
+        return Solution(state.theta, prices, temperature, np.nan, prices, 0.0, True, 0)
+    temperatures = state.unit * schedule.temperatures(state.temperature, stage.temperature)
+    solution = solve(oracle, state.subproblem, state.theta, temperatures, schedule.precision, budget)
+    left = budget - solution.n_evaluations
+    if solution.is_converged or not state.theta.any() or left < 1:
+        return solution
+    temperatures = state.unit * schedule.temperatures(hottest(oracle, state.unit, schedule), stage.temperature)
+    theta = np.zeros_like(state.theta)
+    again = solve(oracle, state.subproblem, theta, temperatures, schedule.precision, left)
+    return again._replace(n_evaluations=solution.n_evaluations + again.n_evaluations)
 
 
-def _is_settled(before: float, now: float | None, tol: float, ask: Ask) -> bool:
-    return now is not None and abs(now - before) <= tol * ask.scale(now)
+def start(points: Points, subproblem: Subproblem, centers: FloatArray, schedule: Schedule) -> State:
+    """A state from scratch: no prices, a high temperature, and the parameters of plain clusters."""
+    oracle = points.oracle(centers)
+    theta = np.zeros((points.n_clusters, subproblem.n_unknowns))
+    if not subproblem.terms:
+        return State(centers, theta, subproblem, 1.0, 1.0)
+    plain = oracle.plain()
+    unit = plain.margins.typical
+    highest = schedule.highest_temperature * max(plain.margins.mean / unit, 1.0)
+    return State(centers, theta, subproblem.updated(plain.masses, theta), highest, unit)
+
+
+def at_own_centers(points: Points, state: State) -> State:
+    """The state with centres of the labels at its prices: of medoids where they were anywhere in space before."""
+    oracle = points.oracle(state.centers)
+    prices = state.subproblem.prices(state.theta, state.temperature * state.unit).prices
+    return replace(state, centers=points.own(oracle.assign(prices), state.centers).centers)
+
+
+def hottest(oracle: Any, unit: float, schedule: Schedule) -> float:
+    """The temperature from scratch, in units: prices of outliers may be as far away as their margins."""
+    return schedule.highest_temperature * max(oracle.plain().margins.mean / unit, 1.0)

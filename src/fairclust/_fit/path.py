@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from .. import _checks as checks
-from .._goals.goals import MaxFairnessError
 from .._people.attributes import Attributes
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError, MissingExtraError
-from .aims import GoalAim
-from .problem import Problem, WeightedFit
-from .records import FitResult, Start
+from ..goals import Attribute, Goal, MaxFairnessError, Penalty, brief, read_goal
+from ..solvers import read_solver
+from .fit import Fit
+from .request import Request
 
-_GRID = 20  # weights of a path: four per decade over the span
-_BRIEF = 3  # outer iterations on all points, where a sample was fitted first
+_GRID = 20  # penalties of a path: four per decade over the span
 _SPAN = (3e-3, 300.0)  # natural weights: from hardly felt to saturated
+_TIE = 1e-12  # of an energy: less is rounding
 
 
 @dataclass(frozen=True)
 class PathPoint:
     """One point of the trade-off."""
 
-    fairness_weight: float
+    goal: Goal | None
     objective: float
     fairness_error: float
     max_fairness_error: float
@@ -36,21 +36,24 @@ class PathPoint:
     labels: IntArray
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FairnessPath:
     """The trade-off between clustering cost and fairness.
 
-    Along the path the fairness error never rises and the objective never falls: at each weight stands the labelling
-    with the lowest energy of all that were found, whichever weight it was found at.
+    Along penalties the fairness error never rises and the objective never falls: at each stands the labelling with the
+    lowest energy of all that were found, whichever penalty it was found at. At a goal that is met or missed stands the
+    cheapest of all labellings that meet it.
 
     Attributes
     ----------
-    fairness_weights : ndarray of shape (n_points,)
-        Weights, rising; the first is 0 unless other weights were given.
+    goals : tuple of Goal or None
+        From the loosest to the strictest; None is plain clustering.
     objectives, fairness_errors, max_fairness_errors, balances : ndarray of shape (n_points,)
-        Scores of the hard labels: clustering objective, sum and maximum over clusters of KL(target ‖ shares), balance.
+        Scores of the labels: clustering objective, sum and maximum over clusters of KL(target ‖ shares), balance.
     labels : ndarray of shape (n_points, n_samples)
-        Labels at each weight.
+        Labels for each goal.
+    goals_met : ndarray of shape (n_points,), bool
+        Whether the goal holds in every cluster; of a penalty True.
     proportions : ndarray of shape (n_points, n_clusters, n_groups)
         Shares of the groups in each cluster.
     sizes : ndarray of shape (n_points, n_clusters)
@@ -62,10 +65,9 @@ class FairnessPath:
     cluster_errors : ndarray of shape (n_points, n_clusters, n_attributes)
         Fairness error of each cluster in each attribute.
     is_dominated : ndarray of shape (n_points,), bool
-        Where another weight's labelling is at least as good in both scores and better in one. Such points carry the
-        same labels as a neighbour.
-    n_sweeps : int
-        Passes over the point costs for the whole path.
+        Where the labelling of another goal is better at this one too. Such points carry that labelling.
+    n_evaluations : int
+        Evaluations of the dual for the whole path, in passes over all rows.
     attributes : Attributes
         What encodes people as the fits did.
 
@@ -77,32 +79,35 @@ class FairnessPath:
     >>> path = fairness_path(FairKMeans(2, random_state=0), data.data, sensitive_features=data.sensitive_features)
     >>> path.labels.shape == (len(path), len(data.data))
     True
-    >>> path.select(max_fairness_error=0.01).max_fairness_error <= 0.01
+    >>> path.select(goal=0.01).max_fairness_error <= 0.01
     True
     """
 
-    fairness_weights: FloatArray
+    goals: tuple[Goal | None, ...]
     objectives: FloatArray
     fairness_errors: FloatArray
     max_fairness_errors: FloatArray
     balances: FloatArray
     labels: IntArray
+    goals_met: AnyArray
     proportions: FloatArray
     sizes: FloatArray
     group_names: AnyArray
     target_proportions: FloatArray
-    is_dominated: AnyArray
-    n_sweeps: int
     group_attributes: AnyArray
     cluster_errors: FloatArray
-    attributes: Attributes = field(repr=False)
+    is_dominated: AnyArray
+    n_evaluations: int
+    attributes: Attributes
+    _seen: tuple[Attribute, ...] = field(repr=False)
+    _masses: FloatArray = field(repr=False)  # (n_points, n_clusters, n_cells)
 
     def __len__(self) -> int:
-        return len(self.fairness_weights)
+        return len(self.goals)
 
     def __getitem__(self, index: int) -> PathPoint:
         return PathPoint(
-            float(self.fairness_weights[index]),
+            self.goals[index],
             float(self.objectives[index]),
             float(self.fairness_errors[index]),
             float(self.max_fairness_errors[index]),
@@ -110,29 +115,43 @@ class FairnessPath:
             self.labels[index],
         )
 
-    def select(self, max_fairness_error: float) -> PathPoint:
-        """Return the point with the smallest weight whose clusters all have an error of at most this: the paper's rule.
+    def select(self, goal: Any = 0.01) -> PathPoint:
+        """Return the cheapest point that meets a goal. Among penalties it is the smallest that does: the paper's rule.
 
         Parameters
         ----------
-        max_fairness_error : float
-            Most KL(target ‖ shares) that a cluster may have.
+        goal : Goal or float, default=0.01
+            As for the estimators: a number is the most KL(target ‖ shares) that a cluster may have.
 
         Returns
         -------
         point : PathPoint
         """
-        limit = checks.check_number("max_fairness_error", max_fairness_error, lowest=0.0)
-        met = np.flatnonzero(self.max_fairness_errors <= limit)
-        if not len(met):
+        return self[self.index_of(goal)]
+
+    def index_of(self, goal: Any = 0.01) -> int:
+        """Number of the point that :meth:`select` returns."""
+        wanted, met = _read_constraint(goal), self.meets(goal)
+        if not met.any():
+            nearest = min(self._masses, key=lambda masses: _outside(wanted, masses, self._seen))
             raise InvalidInputError(
-                f"max_fairness_error={limit:g} is met nowhere on this path: the fairest point is at "
-                f"{self.max_fairness_errors.min():.3g}. Use larger fairness_weights, or fit with max_fairness_error."
+                f"goal={brief(wanted)} is met nowhere on this path. Where it is nearest to it, "
+                f"{_missed(wanted, nearest, self._seen)} Use stricter goals, or fit with goal={brief(wanted)}."
             )
-        return self[int(met[0])]
+        # What is to be as fair as a cost allows is chosen by its fairness.
+        scores = self.objectives if wanted.cost_limit is None else self.max_fairness_errors
+        return int(np.where(met, scores, np.inf).argmin())
+
+    def meets(self, goal: Any = 0.01) -> AnyArray:
+        """Whether each point meets a goal, shape (n_points,), bool."""
+        wanted = _read_constraint(goal)
+        wanted.check(self._seen)
+        if wanted.cost_limit is not None:
+            return np.asarray(self.objectives <= self.objectives.min() * (1.0 + wanted.cost_limit))
+        return np.array([_outside(wanted, masses, self._seen) <= 0 for masses in self._masses])
 
     def to_frame(self) -> Any:
-        """Return the scores as a pandas data frame, one row per weight."""
+        """Return the scores as a pandas data frame, one row per goal."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -156,19 +175,31 @@ class FairnessPath:
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
         ax.plot(self.fairness_errors, self.objectives, "o-", color="#0072b2", markersize=4)
-        ax.set_xscale("symlog", linthresh=max(float(self.fairness_errors[-1]), 1e-6))
+        ax.set_xscale("symlog", linthresh=max(float(self.fairness_errors.min()), 1e-6))
         ax.set_xlabel("fairness error (sum over clusters of KL)")
         ax.set_ylabel("clustering objective")
         ax.set_title("The price of fair clusters")
         return ax
 
-    def explore(self, X: Any = None, sensitive_features: Any = None, **options: Any) -> Any:
-        """Show the path as a page to choose a point from: in a notebook, or saved by ``.save("path.html")``.
+    def explore(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        X: Any = None,
+        sensitive_features: Any = None,
+        overwrite: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Make a page to choose a point from: shown in a notebook, or saved.
 
         Parameters
         ----------
+        path : path-like or None, default=None
+            The file to save it in, such as "path.html".
         X, sensitive_features
             The data and the groups, for the picture of the points; both or neither.
+        overwrite : bool, default=False
+            Whether a file that is there may be replaced.
         **options
             As for :func:`fairclust.report.path_report`.
 
@@ -179,7 +210,10 @@ class FairnessPath:
         from importlib import import_module
 
         # Pages know paths, not the other way round: the page is asked for by name.
-        return import_module("fairclust.report").path_report(self, X, sensitive_features, **options)
+        page = import_module("fairclust.report").path_report(self, X, sensitive_features, **options)
+        if path is not None:
+            page.save(path, overwrite=overwrite)
+        return page
 
     def __repr__(self) -> str:
         return (
@@ -197,11 +231,12 @@ class FairnessPath:
 
     def _columns(self) -> dict[str, AnyArray]:
         return {
-            "fairness_weight": self.fairness_weights,
+            "goal": np.array([brief(goal) for goal in self.goals]),
             "objective": self.objectives,
             "fairness_error": self.fairness_errors,
             "max_fairness_error": self.max_fairness_errors,
             "balance": self.balances,
+            "goal_met": self.goals_met,
             "is_dominated": self.is_dominated,
         }
 
@@ -210,61 +245,43 @@ class FairnessPath:
         head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in columns)
         rows = "".join(
             "<tr>"
-            + "".join(f"<td style='text-align:right'>{_shown(column[i])}</td>" for column in columns.values())
+            + "".join(
+                f"<td style='text-align:right'>{html.escape(_shown(column[i]))}</td>" for column in columns.values()
+            )
             + "</tr>"
             for i in range(len(self))
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-@dataclass(frozen=True)
-class PathStart:
-    """What a path begins with: a problem, its attributes, and the parameters of the best plain clustering."""
-
-    problem: Problem
-    attributes: Attributes
-    parameters: FloatArray
-
-
-class PathEstimator(Protocol):
-    """An estimator that a path can be followed with."""
-
-    def path_start(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> PathStart:
-        """Check everything, and find the best plain clustering."""
-        ...
-
-
 def fairness_path(
-    estimator: PathEstimator,
+    estimator: Any,
     X: Any,
     *,
     sensitive_features: Any,
-    fairness_weights: Sequence[float] | FloatArray | None = None,
-    max_fairness_errors: Sequence[float] | FloatArray | None = None,
+    goals: Iterable[Any] | None = None,
     sample_weight: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> FairnessPath:
-    """Fit an estimator at many weights, or for many goals.
+    """Fit an estimator for many goals.
 
     Parameters
     ----------
     estimator : FairKMeans, FairKMedian or FairNCut
-        Its parameters are used, except for ``fairness_weight``, the goals and bounds on sizes. It is not changed.
+        Its parameters are used, except for ``goal``. It is not changed.
     X : array-like of shape (n_samples, n_features)
     sensitive_features : column, data frame, 2-D array or dict of columns
         As for the estimator's fit().
-    fairness_weights : sequence of float or None
-        Weights ≥ 0. None: 0 and a geometric grid from hardly felt to saturated, 20 in all.
-    max_fairness_errors : sequence of float or None
-        Goals ε > 0 instead of weights: at each, the cheapest clustering found whose clusters all have an error of at
-        most ε, from the loosest goal to the strictest. The path's ``fairness_weights`` are then the multipliers.
+    goals : iterable of Goal or float, or None
+        A number is a largest fairness error, as for the estimator. They are followed from the loosest to the strictest.
+        None: penalties, 0 and a geometric grid from hardly felt to saturated, 20 in all.
     sample_weight : array-like of shape (n_samples,) or None
     n_jobs : int or None
         Threads of each pass over the data (None: the estimator's). Every fit starts where the one before ended, which
-        saves more than fitting the weights side by side would. The result does not depend on it.
+        saves more than fitting the goals side by side would. The result does not depend on it.
     verbose : int
-        1: a line per weight.
+        1: a line per goal.
 
     Returns
     -------
@@ -272,142 +289,154 @@ def fairness_path(
 
     Examples
     --------
-    >>> from fairclust import FairKMeans, fairness_path
+    >>> from fairclust import FairKMeans, MinBalance, fairness_path
     >>> from fairclust.datasets import make_synthetic
     >>> data = make_synthetic()
-    >>> path = fairness_path(FairKMeans(2, random_state=0), data.data, sensitive_features=data.sensitive_features)
+    >>> model, groups = FairKMeans(2, random_state=0), data.sensitive_features
+    >>> path = fairness_path(model, data.data, sensitive_features=groups)
     >>> bool((path.fairness_errors[1:] <= path.fairness_errors[:-1]).all())
     True
+    >>> path = fairness_path(model, data.data, sensitive_features=groups, goals=[MinBalance(0.5), MinBalance(0.9)])
+    >>> path.goals_met.tolist()
+    [True, True]
     """
-    model = clone(estimator).set_params(fairness_weight=0.0)
-    defaults = {"max_fairness_error": checks.DEFAULT_MAX_FAIRNESS_ERROR, "min_balance": None}
-    defaults |= {"max_cost_increase": None, "bounds": None, "min_cluster_size": None, "max_cluster_size": None}
-    model.set_params(**{name: value for name, value in defaults.items() if name in model.get_params()})
+    given = None if goals is None else _read_goals(goals)
+    model = clone(estimator).set_params(goal=None, verbose=0)
     if n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
-    if fairness_weights is not None and max_fairness_errors is not None:
-        raise InvalidInputError("fairness_weights and max_fairness_errors were both given. Give one of them.")
-    given = None if fairness_weights is None else _check_weights(fairness_weights)
-    goals = None if max_fairness_errors is None else _check_goals(max_fairness_errors)
-    start = model.path_start(X, sensitive_features, sample_weight)
-    problem = start.problem
-    if goals is not None:
-        fits = list(_follow_goals(problem, goals, start, verbose))
-        return _collect(problem, np.array([fit.fairness_weights.max() for fit in fits]), fits, start.attributes, goals)
-    weights = _grid(problem, start.parameters) if given is None else given
-    fits = []
-    for weight, fit in zip(weights, _follow(problem, weights, start.parameters), strict=True):
-        fits.append(fit)
+    problem = model._problem(X, sensitive_features, sample_weight)
+    if not problem.population.has_groups:
+        raise InvalidInputError("fairness_path needs sensitive_features: without groups there is nothing to trade off.")
+    solver = read_solver(model.solver)
+    plain_request = model._request(problem, None)
+    plain = model._exact(problem, model._fitted(problem, plain_request, solver))
+    if given is None:
+        natural = model._natural_weight(problem, plain)
+        given = [Penalty(0.0), *(Penalty(float(natural * step)) for step in np.geomspace(*_SPAN, _GRID - 1))]
+    asked = [(goal, model._request(problem, goal)) for goal in given]
+    asked.sort(key=lambda one: _strictness(one[1], plain.assigned.masses))
+    requests = [request for _, request in asked]
+    model._searches = False  # every fit starts where the one before ended
+    fits, last = [], plain
+    for goal, request in asked:
+        if request.goal is not None:
+            last = model._exact(problem, model._fitted(replace(problem, starts=[last.own_centers]), request, solver))
+        fits.append(last if request.goal is not None else plain)
         if verbose:
-            result = fit.result
-            print(
-                f"weight {weight:.4g}: objective {result.objective:.6g}, error {problem.error(result):.4g}", flush=True
-            )
-    return _collect(problem, weights, fits, start.attributes)
+            error = _errors(fits[-1].assigned.masses, request.attributes).sum()
+            print(f"{brief(goal)}: objective {fits[-1].cost:.6g}, error {error:.4g}", flush=True)
+    path = _collect(problem, plain, [goal for goal, _ in asked], requests, fits)
+    problem.points.rows.release()
+    return path
 
 
-def _follow(problem: Problem, weights: FloatArray, start: FloatArray) -> Iterator[WeightedFit]:
-    """Fit at each weight from where the last fit ended; of many points a sample, then all of them briefly."""
-    coarse = problem.coarse()
-    brief = replace(problem, settings=replace(problem.settings, max_iter=_BRIEF))
-    last: FitResult | None = None
-    for weight in weights:
-        near = Start(start) if last is None else Start(last.parameters, last.warm)
-        if coarse is None or weight == 0:
-            found = problem.fit(float(weight), near)
-            last = found.result
-        else:
-            rough = coarse.fit(float(weight) * coarse.sample_fraction, near)
-            last = rough.result
-            found = brief.fit(float(weight), Start(last.parameters, last.warm))
-            n_sweeps = found.n_sweeps + round(rough.n_sweeps * coarse.sample_fraction / problem.sample_fraction)
-            found = replace(found, n_sweeps=n_sweeps)
-        yield found
+def _read_goals(goals: Any) -> list[Goal | None]:
+    """The goals that were given, each once."""
+    is_list = isinstance(goals, Iterable) and not isinstance(goals, str)
+    found = list(dict.fromkeys(read_goal(goal) for goal in goals)) if is_list else []
+    if not found:
+        raise InvalidInputError(
+            f"goals={goals!r}, but a list of one or more goals or numbers is needed, for example [0.1, 0.01]."
+        )
+    return found
 
 
-def _follow_goals(problem: Problem, goals: FloatArray, start: PathStart, verbose: int) -> Iterator[WeightedFit]:
-    """Fit for each goal from where the last fit ended, plain clustering first."""
-    near = Start(problem.fit(0.0, Start(start.parameters)).result.parameters)
-    for limit in goals:
-        aim = GoalAim(MaxFairnessError(problem.fairness, float(limit)), start.attributes.names)
-        found = aim.fit(problem, near)
-        near = Start(found.result.parameters, found.result.warm)
-        if verbose:
-            error = problem.fairness.errors(found.result.masses).max()
-            print(f"goal {limit:.4g}: objective {found.result.objective:.6g}, worst error {error:.4g}", flush=True)
-        yield found
+def _read_constraint(goal: Any) -> Goal:
+    """A goal that points meet or miss."""
+    wanted = read_goal(goal)
+    if wanted is None or not wanted.is_constraint:
+        raise InvalidInputError(
+            f"goal={brief(wanted)} is nothing that a point meets or misses. Use a number, the largest fairness error, "
+            "or another goal, for example MinBalance(0.4)."
+        )
+    return wanted
 
 
-def _check_goals(max_fairness_errors: Sequence[float] | FloatArray) -> FloatArray:
-    goals = np.unique(np.asarray(max_fairness_errors, dtype=float))[::-1]
-    if goals.ndim != 1 or not len(goals) or not np.isfinite(goals).all() or goals[-1] <= 0:
-        raise InvalidInputError(f"max_fairness_errors={max_fairness_errors!r}, but one or more numbers > 0 are needed.")
-    return goals
+def _strictness(request: Request, masses: FloatArray) -> float:
+    """How far plain clusters are from what is asked: people outside a constraint, and what a penalty charges."""
+    return float((request.subproblem.violation(masses) + request.subproblem.value(masses)).sum())
 
 
-def _check_weights(fairness_weights: Sequence[float] | FloatArray) -> FloatArray:
-    weights = np.unique(np.asarray(fairness_weights, dtype=float))
-    if weights.ndim != 1 or not len(weights) or not np.isfinite(weights).all() or weights[0] < 0:
-        raise InvalidInputError(f"fairness_weights={fairness_weights!r}, but one or more numbers ≥ 0 are needed.")
-    return weights
+def _errors(masses: FloatArray, attributes: Sequence[Attribute]) -> FloatArray:
+    """Fairness error of each cluster and attribute."""
+    kl = MaxFairnessError()
+    return np.column_stack([kl.figure(attribute.shares(masses), attribute) for attribute in attributes])
 
 
-def _grid(problem: Problem, start: FloatArray) -> FloatArray:
-    natural = problem.natural_weight(start)
-    return np.concatenate(([0.0], natural * np.geomspace(*_SPAN, _GRID - 1)))
+def _balance(masses: FloatArray, attributes: Sequence[Attribute]) -> float:
+    """The smallest ratio of two groups' counts in any cluster and attribute."""
+    smallest = 1.0
+    for attribute in attributes:
+        counts = (masses @ attribute.membership)[:, : attribute.target.shape[-1]]
+        counts = counts[masses.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+        smallest = min(smallest, float((counts.min(axis=1) / np.maximum(counts.max(axis=1), 1e-300)).min()))
+    return smallest
 
 
-def _cheapest_within(goals: FloatArray, objectives: FloatArray, worst: FloatArray) -> IntArray:
-    """For each goal the cheapest fit that meets it; where none does, the fairest."""
-    chosen = [
-        int(np.where(worst <= goal, objectives, np.inf).argmin()) if (worst <= goal).any() else int(worst.argmin())
-        for goal in goals
-    ]
-    return np.array(chosen)
+def _outside(goal: Goal, masses: FloatArray, attributes: Sequence[Attribute]) -> float:
+    """People outside a goal, of all clusters and attributes."""
+    terms = ((goal.term(attribute), masses @ attribute.membership) for attribute in attributes)
+    return sum(float(term.violation(counts).sum()) for term, counts in terms)
+
+
+def _missed(goal: Goal, masses: FloatArray, attributes: Sequence[Attribute]) -> str:
+    """How close the goal came, in the attribute that is farthest from it."""
+    worst = max(attributes, key=lambda attribute: _outside(goal, masses, [attribute]))
+    return goal.missed(masses @ worst.membership, worst)
+
+
+def _chosen(requests: Sequence[Request], fits: Sequence[Fit]) -> list[int]:
+    """For each request the best of all labellings: those within its terms first, then by energy, then by fairness."""
+    costs = np.array([fit.cost for fit in fits])
+    errors = np.array([_errors(fit.assigned.masses, requests[0].attributes).sum() for fit in fits])
+    chosen = []
+    for i, request in enumerate(requests):
+        if request.goal is not None and request.goal.cost_limit is not None:
+            chosen.append(i)
+            continue
+        terms = request.subproblem
+        outside = np.array([terms.violation(fit.assigned.masses).sum() for fit in fits])
+        energies = costs + np.array([terms.value(fit.assigned.masses).sum() for fit in fits])
+        energies[outside > outside.min()] = np.inf
+        is_best = energies <= energies.min() + _TIE * abs(energies.min())
+        chosen.append(int(np.where(is_best, errors, np.inf).argmin()))
+    return chosen
 
 
 def _collect(
-    problem: Problem,
-    weights: FloatArray,
-    fits: list[WeightedFit],
-    attributes: Attributes,
-    goals: FloatArray | None = None,
+    problem: Any, plain: Fit, goals: Sequence[Goal | None], requests: Sequence[Request], fits: Sequence[Fit]
 ) -> FairnessPath:
-    """At each weight, the labelling with the lowest energy of all: the lower envelope, so that scores are monotone.
-
-    At each goal, the cheapest of all labellings that meet it.
-    """
-    objectives = np.array([fit.result.objective for fit in fits])
-    errors = np.array([problem.error(fit.result) for fit in fits])
-    importance = np.ones(problem.fairness.n_parts) if problem.attribute_weights is None else problem.attribute_weights
-    minimised = np.array([(problem.fairness.errors(fit.result.masses) @ importance).sum() for fit in fits])
-    energies = objectives + np.outer(weights, minimised)
-    chosen = energies.argmin(axis=1)
-    # Ties at weight 0 and rounding must not make the choice go back.
-    chosen = np.array([max(chosen[: i + 1], key=lambda c: -minimised[c]) for i in range(len(chosen))])
-    if goals is not None:
-        worst = np.array([problem.fairness.errors(fit.result.masses).max() for fit in fits])
-        chosen = _cheapest_within(goals, objectives, worst)
-    masses = np.array([fits[i].result.masses for i in chosen])
-    fairness = problem.fairness
+    """The path of the best labellings."""
+    chosen = _chosen(requests, fits)
+    seen, attributes = requests[0].attributes, problem.population.attributes
+    masses = np.array([fits[i].assigned.masses for i in chosen])
+    cluster_errors = np.array([_errors(one, seen) for one in masses])
+    distinct = {id(fit): fit for fit in (plain, *fits)}.values()
     return FairnessPath(
-        fairness_weights=weights,
-        objectives=objectives[chosen],
-        fairness_errors=errors[chosen],
-        max_fairness_errors=np.array([fairness.errors(one).max() for one in masses]),
-        balances=np.array([fairness.balances(one).min() for one in masses]),
-        labels=np.array([problem.sweep.user_labels(fits[i].result.labels) for i in chosen]),
-        proportions=np.array([fairness.proportions(one) for one in masses]),
+        goals=tuple(goals),
+        objectives=np.array([fits[i].cost for i in chosen]),
+        fairness_errors=cluster_errors.sum(axis=(1, 2)),
+        max_fairness_errors=cluster_errors.max(axis=(1, 2)),
+        balances=np.array([_balance(one, seen) for one in masses]),
+        labels=np.array([problem.points.rows.user_labels(fits[i].assigned.labels) for i in chosen]),
+        goals_met=np.array(
+            [not request.subproblem.violation(one).any() for request, one in zip(requests, masses, strict=True)]
+        ),
+        proportions=np.array([np.hstack([attribute.shares(one) for attribute in seen]) for one in masses]),
         sizes=masses.sum(axis=2),
         group_names=attributes.names,
         target_proportions=attributes.target,
         group_attributes=np.array([attribute.name for attribute in attributes for _ in attribute.names]),
-        cluster_errors=np.array([fairness.errors(one) for one in masses]),
+        cluster_errors=cluster_errors,
+        is_dominated=np.array(chosen) != np.arange(len(chosen)),
+        n_evaluations=sum(fit.n_evaluations for fit in distinct),
         attributes=attributes,
-        is_dominated=chosen != np.arange(len(chosen)),
-        n_sweeps=sum(fit.n_sweeps for fit in fits),
+        _seen=seen,
+        _masses=masses,
     )
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     return str(bool(value)) if isinstance(value, np.bool_) else f"{value:.4g}"

@@ -7,13 +7,17 @@ the energy, and goes back level by level. Starts live on the coarsest level, whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
 from .._core import kernels
-from .._fairness.term import Representation
+from .._dual.overlaps import OverlapKL
+from .._dual.subproblem import Subproblem
+from .._dual.terms import KL, rows_of
 from .._typing import FloatArray, IntArray
 from ..graphs import Graph, from_arrays
 
@@ -34,7 +38,7 @@ class GraphLevel:
     codes : ndarray of shape (n_nodes,), int32, or None
         Cell of each node, where every node is one point.
     masses : ndarray of shape (n_nodes, n_columns) or None
-        What each node holds of each column of the fairness term, where nodes are several points.
+        What each node holds of each column of the fairness terms, where nodes are several points.
     """
 
     graph: Graph
@@ -62,86 +66,112 @@ class Hierarchy:
         return self.levels[-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CutEnergy:
-    """Ncut plus weighted fairness of labels on any level.
+    """Ncut plus weighted fairness errors of labels on any level.
 
     Parameters
     ----------
-    fairness : Representation
-    fairness_weights : ndarray of shape (n_clusters,)
-        Weight of each cluster's fairness.
+    fairness : Subproblem
+        A term KL or OverlapKL per attribute; the weight of a term is its share of ``weight``.
+    weight : float
+        λ.
+    n_clusters : int
     n_threads : int
     """
 
-    fairness: Representation
-    fairness_weights: FloatArray
+    fairness: Subproblem
+    weight: float
+    n_clusters: int
     n_threads: int = 1
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters."""
-        return len(self.fairness_weights)
 
     @property
     def is_alike(self) -> bool:
         """Whether all clusters are treated the same, so that labels may be renumbered."""
-        tables = [self.fairness_weights, *(part.target for part in self.fairness.parts if part.target.ndim == 2)]
-        tables += [] if self.fairness.part_weights is None else [self.fairness.part_weights]
+        tables = [np.atleast_2d(term.target) for term in errors_of(self.fairness)]
         return all(bool((table == table[0]).all()) for table in tables)
+
+    def subproblem(self, unit: float) -> Subproblem:
+        """The fairness of costs in units of Ncut: its terms at their weights, or none where all weights are 0."""
+        terms = tuple(replace(term, weight=unit * self.weight * term.weight) for term in errors_of(self.fairness))
+        if not any(term.is_soft for term in terms):
+            return Subproblem((), (), self.fairness.n_cells)
+        return replace(self.fairness, terms=terms)
 
     def cell_masses(self, level: GraphLevel, labels: IntArray) -> FloatArray:
         """How much of each cell each cluster holds, (n_clusters, n_cells), where nodes are points."""
         assert level.codes is not None
-        n_cells = len(self.fairness.membership)
+        n_cells = self.fairness.n_cells
         cells = labels.astype(np.int64) * n_cells + level.codes
         return np.bincount(cells, minlength=self.n_clusters * n_cells).reshape(-1, n_cells).astype(float)
 
     def masses(self, level: GraphLevel, labels: IntArray) -> FloatArray:
         """How much of each column each cluster holds, (n_clusters, n_columns)."""
-        if level.codes is not None:
+        if level.masses is None:
             return self.cell_masses(level, labels) @ self.fairness.membership
-        assert level.masses is not None
         columns = [np.bincount(labels, column, self.n_clusters) for column in level.masses.T]
-        return np.stack(columns, axis=1)
+        return np.reshape(columns, (-1, self.n_clusters)).T
 
     def cut(self, level: GraphLevel, labels: IntArray) -> float:
         """Ncut of the labels."""
         return ncut_of(level.graph, labels, self.n_clusters, self.n_threads)
 
     def value(self, level: GraphLevel, labels: IntArray) -> float:
-        """Ncut + Σ_k weight_k · fairness_k."""
-        penalty = 0.0
-        if self.fairness_weights.any():
-            penalty = float(self.fairness_weights @ self.fairness.column_value(self.masses(level, labels)))
-        return self.cut(level, labels) + penalty
+        """Ncut + weight · Σ_k errors of cluster k."""
+        cut = self.cut(level, labels)
+        if self.weight == 0:
+            return cut
+        parts = split(self.masses(level, labels), self.fairness)
+        errors = [term.value(own).sum() for term, own in zip(self.fairness.terms, parts, strict=True)]
+        return cut + self.weight * float(sum(errors))
 
     def move(self, level: GraphLevel, labels: IntArray, random_state: np.random.RandomState, size: float) -> None:
         """Move single nodes (IN/OUT labels) while that lowers the energy; ``size`` is what the energy is about."""
         order = _visiting_order(level.graph.n_nodes, random_state)
         kernels.move_nodes(
-            *level.graph.arrays, level.graph.degree, level.codes, level.masses, *self._columns,
+            *level.graph.arrays, level.graph.degree, level.codes, level.masses, *self._tables,
             order, _MOST_PASSES, _LEAST_GAIN * size, labels,
         )  # fmt: skip
 
     @cached_property
-    def _columns(
-        self,
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, IntArray, IntArray]:
-        """The fairness term as the kernel reads it: membership, its numbers, weight, first columns, who is counted."""
-        fairness, n_clusters = self.fairness, self.n_clusters
-        terms = [part.share_terms for part in fairness.parts]
-        wanted, logs, lines = (np.zeros((n_clusters, fairness.membership.shape[1])) for _ in range(3))
-        for own, columns in zip(terms, fairness.columns, strict=True):
-            groups = slice(columns.start, columns.start + own.wanted.shape[-1])
-            wanted[:, groups], logs[:, groups], lines[:, groups] = own.wanted, own.logs, own.lines
-        even = np.ones((n_clusters, fairness.n_parts))
-        part_weights = even if fairness.part_weights is None else fairness.part_weights
-        first = np.array([0, *(own.stop for own in fairness.columns)], dtype=np.int64)
-        counted = np.array([own.counts_everyone for own in terms], dtype=np.uint8)
-        membership = np.ascontiguousarray(fairness.membership)
-        fairness_weights = np.ascontiguousarray(self.fairness_weights[:, None] * part_weights)
-        return membership, wanted, logs, lines, fairness_weights, first, counted
+    def _tables(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, IntArray, IntArray]:
+        """The fairness as the kernel reads it: membership, three tables of numbers, weights, first columns, overlaps.
+
+        An error is Σ_j logs_j · log(wanted_j / share_j) + lines_j · (share_j − wanted_j): lines are 1 where groups
+        overlap; the last column then counts everyone, and nothing is read for it.
+        """
+        terms, n_clusters = errors_of(self.fairness), self.n_clusters
+        wanted, lines = np.zeros((2, n_clusters, self.fairness.n_unknowns))
+        first = np.cumsum([0, *(m.shape[1] for m in self.fairness.memberships)])
+        for term, start in zip(terms, first[:-1], strict=True):
+            groups = slice(start, start + term.target.shape[-1])
+            wanted[:, groups] = rows_of(term.target, None, n_clusters)
+            lines[:, groups] = float(term.overlapping)
+        weights = np.tile([self.weight * term.weight for term in terms], (n_clusters, 1))
+        overlapping = np.array([term.overlapping for term in terms], dtype=np.uint8)
+        membership = np.ascontiguousarray(self.fairness.membership)
+        return membership, wanted, wanted, lines, weights, first, overlapping
+
+
+def errors_of(fairness: Subproblem) -> tuple[KL | OverlapKL, ...]:
+    """Its terms, which are fairness errors."""
+    return cast("tuple[KL | OverlapKL, ...]", fairness.terms)
+
+
+def split(table: FloatArray, fairness: Subproblem) -> list[FloatArray]:
+    """The columns of each term in a table (n_rows, n_columns)."""
+    first = np.cumsum([0, *(m.shape[1] for m in fairness.memberships)])
+    return [table[:, start:end] for start, end in pairwise(first)]
+
+
+def imbalance(level: GraphLevel, fairness: Subproblem) -> FloatArray:
+    """How far nodes are from the targets, (n_nodes, n_constraints): linear in the masses, 0 at every target."""
+    columns = []
+    for term, own in zip(errors_of(fairness), split(level.node_masses(fairness.membership), fairness), strict=True):
+        target = np.atleast_2d(term.target).mean(axis=0)
+        off = own[:, : len(target)] - term.size(own)[:, None] * target
+        columns.append(off if term.overlapping else off[:, :-1])  # the last column follows from the others
+    return np.concatenate(columns, axis=1)
 
 
 def ncut_of(graph: Graph, labels: IntArray, n_clusters: int, n_threads: int) -> float:
@@ -165,7 +195,7 @@ def coarsen(
     ----------
     level : GraphLevel
     membership : ndarray of shape (n_cells, n_columns)
-        Of the fairness term.
+        Of the fairness terms.
     size : int
     heaviest : float
         Most degree that two joined nodes may have together.
@@ -242,9 +272,5 @@ def _visiting_order(n_nodes: int, random_state: np.random.RandomState) -> IntArr
 
 def _joined(level: GraphLevel, membership: FloatArray, parent: IntArray, n_parents: int) -> GraphLevel:
     graph = from_arrays(*(np.asarray(part) for part in kernels.contract(*level.graph.arrays, parent, n_parents)))
-    if level.codes is None:
-        columns = list(level.node_masses(membership).T)
-    else:
-        columns = [column[level.codes] for column in membership.T]
-    masses = np.stack([np.bincount(parent, column, n_parents) for column in columns], axis=1)
-    return GraphLevel(graph, None, np.ascontiguousarray(masses))
+    columns = [np.bincount(parent, column, n_parents) for column in level.node_masses(membership).T]
+    return GraphLevel(graph, None, np.ascontiguousarray(np.reshape(columns, (-1, n_parents)).T))

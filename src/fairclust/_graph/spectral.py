@@ -13,7 +13,6 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from .._fairness.term import Representation
 from .._typing import FloatArray, IntArray
 from .levels import GraphLevel
 
@@ -25,7 +24,7 @@ _TOLERANCE = 1e-4  # of eigenvectors: K-means on them asks for no more
 def embedding(
     level: GraphLevel,
     n_vectors: int,
-    fairness: Representation | None,
+    unfair: FloatArray | None,
     random_state: np.random.RandomState,
     *,
     normalized: bool = True,
@@ -38,8 +37,8 @@ def embedding(
     level : GraphLevel
     n_vectors : int
         How many.
-    fairness : Representation or None
-        Wanted shares: the fair embedding. None: the plain one.
+    unfair : ndarray of shape (n_nodes, n_constraints) or None
+        What eigenvectors are at right angles to: the fair embedding. None: the plain one.
     random_state : RandomState
         Where Lanczos starts.
     normalized : bool, default=True
@@ -63,10 +62,7 @@ def embedding(
         root = np.ones_like(degree)
         # The spectrum of D − W is in [0, 2 max d]: turned round, its beginning comes last.
         matrix = affinity + sparse.diags_array(2.0 * degree.max() - degree)
-    constraints = None
-    if fairness is not None:
-        unfair = fairness.imbalance(level.node_masses(fairness.membership)) * root[:, None]
-        constraints = _basis(unfair) if unfair.shape[1] else None
+    constraints = _basis(unfair * root[:, None]) if unfair is not None and unfair.shape[1] else None
     vectors = _leading(matrix, constraints, n_vectors, random_state, tolerance)
     return vectors * root[:, None]
 
@@ -74,14 +70,14 @@ def embedding(
 def start_labels(
     level: GraphLevel,
     n_clusters: int,
-    fairness: Representation | None,
+    unfair: FloatArray | None,
     n_starts: int,
     random_state: np.random.RandomState,
 ) -> list[IntArray]:
     """Labels from K-means on an embedding, degrees as weights (then K-means is a relaxed Ncut), several times."""
     # One thread: sums in another order would end in other labels, and the level is small.
     with threadpool_limits(limits=1):
-        rows = embedding(level, n_clusters, fairness, random_state)
+        rows = embedding(level, n_clusters, unfair, random_state)
         weights = np.where(level.graph.degree > 0, level.graph.degree, np.finfo(float).tiny ** 0.25)
         labels = []
         for _ in range(n_starts):

@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -21,6 +21,7 @@ from .._people.columns import Columns, read_columns
 from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
 from ..errors import FairclustWarning, InvalidInputError, MissingExtraError
+from ..solvers import Dual, read_solver
 from .choice import STABLE, Choice, choose
 from .scores import calinski_harabasz, silhouettes
 
@@ -189,7 +190,7 @@ def cluster_numbers(
     Parameters
     ----------
     estimator : FairKMeans, FairKMedian or FairNCut
-        With the goal (or weight) that is wanted. It is copied, never fitted.
+        With the goal that is wanted. It is copied, never fitted.
     X : as for the estimator's ``fit``
         In memory.
     n_clusters : iterable of int, default=range(2, 16)
@@ -252,7 +253,7 @@ def cluster_numbers(
         stabilities=study.stabilities(numbers, n_subsamples),
         smallest_clusters=np.array([model.cluster_sizes_.min() for model in fair]),
         max_fairness_errors=np.array([model.max_fairness_error_ for model in fair]) if study.has_groups else none,
-        goals_met=np.array([bool(model.fairness_goal_met_) for model in fair]),
+        goals_met=np.array([bool(model.goal_met_) for model in fair]),
         labels=labels,
         n_scored=len(study.scored),
     )
@@ -328,9 +329,9 @@ class _Study:
             model.set_params(random_state=seed)
         if init is not None:
             model.set_params(init=init)
-            model.moves_clusters = False
-            if rows is not None:
-                model.set_params(polish=False)
+            model._searches = False
+            if rows is not None and isinstance(solver := read_solver(model.solver), Dual):
+                model.set_params(solver=replace(solver, local_search=False))
         return self._fit(model, rows, groups=True)
 
     def stabilities(self, numbers: Sequence[int], n_subsamples: int) -> FloatArray:
@@ -435,7 +436,7 @@ class _Study:
 
 def _cost(model: Any) -> tuple[bool, float]:
     """What fits for the same number are compared by: goals that are met come first."""
-    return not (model.fairness_goal_met_ or np.isnan(model.max_fairness_error_)), float(model.objective_)
+    return not (model.goal_met_ or np.isnan(model.max_fairness_error_)), float(model.objective_)
 
 
 def _agreement(one: IntArray, other: IntArray) -> float:
@@ -446,16 +447,7 @@ def _agreement(one: IntArray, other: IntArray) -> float:
 
 def _without_goal(model: Any) -> Any:
     """The same estimator for plain clustering."""
-    defaults = {
-        "fairness_weight": 0.0,
-        "max_fairness_error": checks.DEFAULT_MAX_FAIRNESS_ERROR,
-        "min_balance": None,
-        "max_cost_increase": None,
-        "bounds": None,
-        "round_bounds": False,
-        "target_proportions": None,
-    }
-    return model.set_params(**{name: value for name, value in defaults.items() if name in model.get_params()})
+    return model.set_params(goal=None, target_proportions=None)
 
 
 def _take(X: Any, rows: IntArray, *, both: bool = False) -> Any:

@@ -1,110 +1,76 @@
-"""What an objective is: it knows the points, and turns labels into point costs. The N×K world."""
+"""What an objective is: it knows the rows, and turns centres into point costs and labels into centres."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from .._goals.moves import MoveTable
+
+class Sums(NamedTuple):
+    """Sums of the rows of each cluster, and the constant that costs made of them lack."""
+
+    sums: FloatArray
+    constant: float
 
 
 class Objective(ABC):
-    """A clustering objective F with a majoriser Σ_p s_p·a_p: Table 1 of the paper.
+    """A clustering objective F with point costs a_pk that depend on centres: Table 1 of the paper.
 
-    *Parameters* are what the point costs depend on: centres for K-means and K-median. An objective knows its kind
-    of sweep, in memory or streamed, and that sweep's labels: an array in visiting order, or a rule that makes them.
+    *Centres* are whatever the point costs depend on: means, medoids, or for Ncut the labels themselves. ``rows`` is the
+    oracle that keeps the point costs; labels are as it keeps them.
 
-    The methods below the line have defaults, for objectives whose parameters may be anywhere in space, whose bound
-    holds without conditions, and that know no shortcuts.
+    The methods after the abstract ones have defaults, for objectives that know no shortcuts.
     """
 
-    @abstractmethod
-    def parameters(self, sweep: Any, labels: Any, sizes: FloatArray) -> FloatArray:
-        """Return the parameters that suit these labels best."""
+    can_extrapolate: bool = False
+    """Whether centres may be anywhere in space, so that they can go ahead of the labels."""
+
+    can_search: bool = False
+    """Whether the exact effect of moving single rows is known (:meth:`sums`)."""
 
     @abstractmethod
-    def soft_parameters(self, sweep: Any, state: State, sizes: FloatArray) -> FloatArray:
-        """Return the parameters that suit the soft assignments of this state best."""
+    def fill(self, rows: Any, centers: FloatArray, labels: Any = None) -> float:
+        """Write the point costs at these centres into the oracle; return F of the labels there (0 without labels)."""
 
     @abstractmethod
-    def fill(self, sweep: Any, parameters: FloatArray, labels: Any = None) -> float:
-        """Write the point costs into the sweep; return F of the labels (0 without labels)."""
+    def centers(self, rows: Any, labels: Any, sizes: FloatArray, before: FloatArray) -> FloatArray:
+        """Centres that suit these labels best; that of an empty cluster stays where it was before."""
 
     @abstractmethod
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """F of the soft assignments behind ``answer`` (given at the old parameters), at the new parameters."""
+    def sampled(self, rows: IntArray) -> Objective:
+        """The same objective on some rows of the data only."""
 
-    @abstractmethod
-    def sampled(self, rows: Any) -> Objective:
-        """Return the same objective on some rows only, as the sweep names them."""
+    def soft_centers(
+        self, rows: Any, prices: FloatArray, temperature: float, sizes: FloatArray, before: FloatArray
+    ) -> FloatArray:
+        """Centres that suit the soft assignments at these prices; here those of each row's likeliest cluster."""
+        found = rows.assign(prices)
+        return self.centers(rows, found.labels, found.masses.sum(axis=1), before)
 
-    @abstractmethod
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """How far the parameters moved, in units that ``tol`` is given in."""
-
-    @abstractmethod
-    def farthest(self, sweep: Any, parameters: FloatArray, labels: Any, count: int) -> IntArray:
-        """Positions (visiting order) of the points that their cluster serves worst, worst first."""
-
-    # --- what an objective need not know -------------------------------------------------------------------------
-
-    can_lead: bool = False
-    """Whether parameters may run ahead of the labels, because what that costs is known: means."""
-
-    can_polish: bool = False
-    """Whether single moves can be tried."""
-
-    can_relocate: bool = False
-    """Whether it is known how clusters are best cut in two (:meth:`halves`)."""
-
-    def anchors(self) -> IntArray | None:
-        """Positions (visiting order), one per cluster, of points that must stay in it for the bound to hold: medoids.
-
-        −1 or None: none.
-        """
-        return None
+    def weighted_centers(
+        self, rows: Any, prices: FloatArray, temperature: float, sizes: FloatArray, before: FloatArray
+    ) -> FloatArray:
+        """Centres that suit the soft assignments exactly, whatever that takes: for Algorithm 1 of the paper."""
+        return self.soft_centers(rows, prices, temperature, sizes, before)
 
     def relaxed(self) -> Objective | None:
-        """The objective with parameters anywhere in space, where they come from a discrete set: fits start with it."""
+        """The objective with centres anywhere in space, where they come from a discrete set: searches start with it."""
         return None
 
-    def ahead(self, old: FloatArray, new: FloatArray, reach: float) -> FloatArray:
-        """Return the parameters that lie ``reach`` times the way from old to new beyond new."""
-        raise NotImplementedError
-
-    def lead(self, at: FloatArray, own: FloatArray, sizes: FloatArray) -> float:
-        """How much more labels cost at these parameters than at their own."""
-        raise NotImplementedError
-
-    def halves(self, sweep: Any, parameters: FloatArray, labels: Any) -> list[tuple[float, FloatArray]] | None:
-        """For each cluster what F would gain, about, if it were two, and the two's parameters; None: unknown."""
+    def halves(self, rows: Any, centers: FloatArray, labels: Any) -> list[tuple[float, FloatArray]] | None:
+        """For each cluster what F would gain, about, if it were two, and the two's centres; None: unknown."""
         return None
 
-    def sums(self, sweep: Any, labels: Any) -> FloatArray:
-        """Sums by label, weights aside: what single moves keep up to date."""
+    def sums(self, rows: Any, labels: Any) -> Sums:
+        """Sums of the rows of each cluster, from which the exact cost follows."""
         raise NotImplementedError
 
-    def improve(self, sweep: Any, labels: Any, sums: FloatArray, moves: MoveTable, least: float, near: float) -> int:
-        """Make moves of single points that lower the energy by more than ``least`` (IN/OUT labels, sums, moves).
+    def row_sums(self, rows: Any, which: IntArray) -> FloatArray:
+        """What some rows add to these sums, one row each."""
+        raise NotImplementedError
 
-        Points whose moves would raise it by less than ``near`` are looked at again after others moved. Return how many
-        moves were made; 0 means that no such move exists.
-        """
-        return 0
-
-    def relocated(self, sweep: Any, parameters: FloatArray, labels: Any, cluster: int) -> FloatArray | None:
-        """Parameters with this cluster's moved to where another is best cut in two; None: nowhere."""
-        found = self.halves(sweep, parameters, labels)
-        if found is None:
-            return None
-        gains = [-1.0 if k == cluster else gain for k, (gain, _) in enumerate(found)]
-        best = max(range(len(gains)), key=gains.__getitem__)
-        if gains[best] <= 0:
-            return None
-        moved = parameters.copy()
-        moved[[best, cluster]] = found[best][1]
-        return moved
+    def cost_of_sums(self, sums: FloatArray, sizes: IntArray) -> FloatArray:
+        """What clusters with these sums and sizes cost, up to a constant of all clusterings."""
+        raise NotImplementedError

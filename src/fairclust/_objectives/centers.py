@@ -1,4 +1,4 @@
-"""Centres in space: metrics, how far they moved, who is far from them, how clusters are best cut in two."""
+"""Centres in space: metrics, and how clusters are best cut in two."""
 
 from __future__ import annotations
 
@@ -10,24 +10,10 @@ from .._core import kernels
 from .._typing import FloatArray, IntArray
 
 SQUARED_EUCLIDEAN, EUCLIDEAN, MANHATTAN = 0, 1, 2  # metrics, as the kernels number them
-_ROWS = 1 << 12  # in float64 at a time, for passes in NumPy: 0.8 MB with 25 features, meant for a core's second cache
 SAMPLED_PER_CLUSTER = 512  # points of a cluster that tell how it is best cut in two
 _TURNS = 8  # of an axis towards the longest: Lloyd's steps mend the rest
 ROUNDS = 6  # of two means: nearly all there is to gain
-
-
-def movement(old: FloatArray, new: FloatArray, variance: float) -> float:
-    """Σ_k ‖Δc_k‖² over the mean variance of the features, as scikit-learn measures it."""
-    change = np.subtract(new, old, dtype=float)
-    moved = float(np.vdot(change, change))
-    return moved / variance if variance > 0 else 0.0
-
-
-def most_remote(distances: FloatArray, weights: FloatArray | None, count: int) -> IntArray:
-    """Positions of the points with the largest distances (IN/OUT), the first of equals first; weightless ones last."""
-    if weights is not None:
-        distances[weights == 0] = -1.0
-    return np.argsort(-distances, kind="stable")[:count]
+_MOMENT_ROWS = 4096  # whose moments are found about their own mean, and then put together
 
 
 def halves(
@@ -60,6 +46,24 @@ def halves(
     return list(zip(gains.tolist(), places.astype(X.dtype, copy=False), strict=True))
 
 
+def moments(X: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean of each feature, and the weighted sum of squares about it, in double precision."""
+    total, mean, squares = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for first in range(0, len(X), _MOMENT_ROWS):
+        part = X[first : first + _MOMENT_ROWS].astype(float)
+        own = np.ones(len(part)) if weights is None else weights[first : first + _MOMENT_ROWS]
+        weight = own.sum()
+        if not weight > 0:
+            continue
+        middle = np.einsum("p,pm->m", own, part) / weight
+        part -= middle
+        apart, share = middle - mean, weight / (total + weight)
+        squares += np.einsum("p,pm,pm->m", own, part, part) + total * share * apart**2
+        mean += share * apart
+        total += weight
+    return mean, squares
+
+
 def two_means(points: FloatArray, mass: FloatArray) -> tuple[float, FloatArray]:
     """Two centres of some points, and what the sum of squared distances falls by with them."""
     every, alone = np.arange(len(points), dtype=np.int32), np.zeros(len(points), dtype=np.int32)
@@ -72,20 +76,3 @@ def some_of_each(labels: IntArray, n_clusters: int) -> Iterator[tuple[int, IntAr
     order, counts = np.argsort(labels, kind="stable"), np.bincount(labels, minlength=n_clusters)
     for members in np.split(order, np.cumsum(counts)[:-1]):
         yield len(members), members[:: max(1, -(-len(members) // SAMPLED_PER_CLUSTER))]
-
-
-def nearest_rows(X: FloatArray, places: FloatArray) -> FloatArray:
-    """The rows of X nearest to some places."""
-    return np.stack([X[int(((X - place) ** 2).sum(axis=1).argmin())] for place in places])
-
-
-def mean_variance(X: FloatArray, weights: FloatArray | None) -> float:
-    """Mean over the features of their variance, in double precision and without a copy of X."""
-    _, squares = kernels.feature_moments(X, weights, 1)
-    return float(np.mean(squares) / (len(X) if weights is None else weights.sum()))
-
-
-def slices(n_rows: int) -> Iterator[slice]:
-    """Rows of passes in NumPy, so many at a time that their copies stay small."""
-    for first in range(0, n_rows, _ROWS):
-        yield slice(first, min(first + _ROWS, n_rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._sweep.seeding import drawn_rows, sampled_rows, seeding_by
+from .._data.seeding import drawn_rows, sampled_rows, seeding_by
 from .._table.coded import CodedRows
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
@@ -42,16 +42,17 @@ def coded_starts(
     if weights is not None:
         chosen = chosen[weights[chosen] > 0]
         weights = weights[chosen]
-    objective = CodedKMeansObjective(rows if len(chosen) == len(rows) else rows.take(chosen))
-    middle = objective.rows.middle() if rows.has_gaps else None
+    few = rows if len(chosen) == len(rows) else rows.take(chosen)
+    objective = CodedKMeansObjective(few)
+    middle = few.middle() if rows.has_gaps else None
 
     def costs_from(taken: IntArray) -> FloatArray:
-        return objective.costs(row_centers(objective.rows.take(taken), middle), None, n_threads).T
+        return objective.costs(row_centers(few.take(taken), middle), n_threads).T
 
     picks = drawn_rows(
         init, len(chosen), n_clusters, random_state, weights, n_starts, lambda: seeding_by(costs_from, weights)
     )
-    return [row_centers(objective.rows.take(pick), middle) for pick in picks]
+    return [row_centers(few.take(pick), middle) for pick in picks]
 
 
 def row_centers(rows: CodedRows, middle: FloatArray | None = None) -> FloatArray:

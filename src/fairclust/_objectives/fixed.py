@@ -1,56 +1,41 @@
-"""Any objective with parameters that stay as they are: what labels a batch of new points by known centres."""
+"""Any objective with centres that stay where they are: what labels a batch of new rows by known centres."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .._sweep.memory import InMemorySweep
-from .._sweep.question import Answer, State
 from .._typing import FloatArray, IntArray
 from ._base import Objective
 
 
 class FixedObjective(Objective):
-    """Point costs of an objective at given parameters, whatever the labels.
+    """Point costs of an objective at given centres, whatever the labels.
 
     Parameters
     ----------
     objective : Objective
-        Knows the points.
-    parameters : ndarray
-        Centres.
+        Knows the rows.
+    centers : ndarray
     """
 
-    def __init__(self, objective: Objective, parameters: FloatArray) -> None:
+    def __init__(self, objective: Objective, centers: FloatArray) -> None:
         self._objective = objective
-        self._parameters = parameters
+        self._centers = centers
 
-    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
-        """The given ones."""
-        return self._parameters
-
-    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
-        """The given ones."""
-        return self._parameters
-
-    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+    def fill(self, rows: Any, centers: FloatArray, labels: Any = None) -> float:
         """Point costs of the objective."""
-        return self._objective.fill(sweep, parameters, labels)
+        return self._objective.fill(rows, centers, labels)
 
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """Cost of the assignments."""
-        return answer.cost
+    def centers(self, rows: Any, labels: Any, sizes: FloatArray, before: FloatArray) -> FloatArray:
+        """The given ones."""
+        return self._centers
 
-    def sampled(self, rows: Any) -> FixedObjective:
+    def soft_centers(
+        self, rows: Any, prices: FloatArray, temperature: float, sizes: FloatArray, before: FloatArray
+    ) -> FloatArray:
+        """The given ones."""
+        return self._centers
+
+    def sampled(self, rows: IntArray) -> FixedObjective:
         """The same on some rows only."""
-        return FixedObjective(self._objective.sampled(rows), self._parameters)
-
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """Nothing moves."""
-        return 0.0
-
-    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
-        """Nobody: a cluster that no point of a batch is near to stays empty."""
-        return np.zeros(0, dtype=np.int64)
+        return FixedObjective(self._objective.sampled(rows), self._centers)

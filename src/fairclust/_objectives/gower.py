@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._sweep.memory import InMemorySweep
-from .._sweep.seeding import sampled_rows
+from .._data.in_memory import InMemory
+from .._data.seeding import sampled_rows
 from .._table.coded import CodedRows
 from .._table.gower import best_place, distances, places, sums_to_each
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from .centers import most_remote, slices
+from .centers import some_of_each
 from .kmedian import Effort, MedianObjective, Medoids
 
-_SAMPLED = 512  # rows of a cluster that tell how it is best cut in two
 _ROUNDS = 4  # of two medoids
 
 
@@ -25,120 +24,70 @@ class GowerObjective(MedianObjective):
 
     Parameters
     ----------
-    rows : CodedRows
+    table : CodedRows
         In the user's order, scaled as :mod:`fairclust._table.gower` wants them.
     center : {"medoid", "geometric"}
     effort : Effort or None
         Counts the distances.
-    weights : ndarray of shape (n_samples,) or None
     """
 
-    def __init__(
-        self,
-        rows: CodedRows,
-        center: str = "medoid",
-        effort: Effort | None = None,
-        weights: FloatArray | None = None,
-    ) -> None:
-        super().__init__(places(rows), center, effort, weights)
-        self.rows = rows
+    def __init__(self, table: CodedRows, center: str = "medoid", effort: Effort | None = None) -> None:
+        super().__init__(places(table), center, effort)
+        self.table = table
 
-    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
+    def fill(self, rows: InMemory, centers: FloatArray, labels: IntArray | None = None) -> float:
         """Distances to the centres."""
-        costs = distances(self.rows, parameters)[sweep.layout.order]
-        sweep.hold(costs)
-        self._filled = parameters.copy()
+        costs = distances(self.table, centers)[rows.layout.order]
+        rows.hold(costs)
         if labels is None:
             return 0.0
         own = costs[np.arange(len(labels)), labels].astype(float)
-        return float(own.sum() if sweep.weights is None else sweep.weights @ own)
+        return float(own.sum() if rows.weights is None else rows.weights @ own)
 
-    def costs(self, parameters: FloatArray) -> FloatArray:
+    def costs(self, centers: FloatArray) -> FloatArray:
         """Distances of all rows to the centres, one row each."""
-        return distances(self.rows, parameters).astype(float)
+        return distances(self.table, centers).astype(float)
 
     def sampled(self, rows: IntArray) -> GowerObjective:
         """K-median on some rows only."""
-        weights = None if self._weights is None else self._weights[rows]
-        return GowerObjective(self.rows.take(rows), self.center, self.effort, weights)
+        return GowerObjective(self.table.take(rows), self.center, self.effort)
 
     def relaxed(self) -> GowerObjective | None:
         """K-median with medians and commonest categories."""
-        return GowerObjective(self.rows, "geometric", self.effort, self._weights) if self.center == "medoid" else None
+        return GowerObjective(self.table, "geometric", self.effort) if self.center == "medoid" else None
 
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """How many coordinates changed, as a share: medians of categories move by whole categories."""
-        return float(np.mean(old != new))
-
-    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
-        """Points farthest from their centre."""
-        distance = np.empty(len(labels))
-        for part in slices(len(labels)):
-            costs = distances(self.rows.take(sweep.layout.order[part]), parameters)
-            distance[part] = costs[np.arange(len(costs)), labels[part]]
-        return most_remote(distance, sweep.weights, count)
-
-    def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
+    def halves(self, rows: InMemory, centers: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
         """Two medoids per cluster, of some of its rows: from the row farthest from the centre, and from that one."""
         found = []
-        for k, members in enumerate(_by_cluster(labels, len(parameters))):
-            taken = members[:: max(1, len(members) // _SAMPLED)]
-            mass = np.ones(len(taken)) if sweep.weights is None else sweep.weights[taken]
-            gain, pair = _two_medoids(self.rows.take(sweep.layout.order[taken]), mass, parameters[k])
-            found.append((gain * len(members) / max(len(taken), 1), pair))
+        for center, (n_members, taken) in zip(centers, some_of_each(labels, len(centers)), strict=True):
+            mass = np.ones(len(taken)) if rows.weights is None else rows.weights[taken]
+            gain, pair = _two_medoids(self.table.take(rows.layout.order[taken]), mass, center)
+            found.append((gain * n_members / max(len(taken), 1), pair))
         return found
 
     def _search(
-        self,
-        sweep: InMemorySweep,
-        labels: IntArray,
-        old: IntArray,
-        *,
-        is_exact: bool,
-        weights: FloatArray | None = None,
+        self, rows: InMemory, labels: IntArray, weights: FloatArray | None, n_clusters: int, *, is_exact: bool
     ) -> Medoids:
-        """Exact, always. Between equally good rows the old medoid stays."""
-        mass = sweep.weights if weights is None else weights
-        positions, value = np.full(len(old), -1, dtype=np.int64), 0.0
-        for k, members in enumerate(_by_cluster(labels, len(old))):
-            own = members if mass is None else members[mass[members] > 0]
+        """Exact, always."""
+        positions, value = np.full(n_clusters, -1, dtype=np.int64), 0.0
+        for k, members in enumerate(_by_cluster(labels, n_clusters)):
+            own = members if weights is None else members[weights[members] > 0]
             if not len(own):
                 continue
-            weight = np.ones(len(own)) if mass is None else mass[own]
-            sums = sums_to_each(self.rows.take(sweep.layout.order[own]), weight)
+            weight = np.ones(len(own)) if weights is None else weights[own]
+            sums = sums_to_each(self.table.take(rows.layout.order[own]), weight)
             best = int(sums.argmin())
-            held = np.flatnonzero(own == old[k])
-            if len(held) and sums[held[0]] <= sums[best] * (1.0 + 1e-12):
-                best = int(held[0])
             positions[k], value = own[best], value + float(sums[best])
             self.effort.n_distances += len(own) * self.X.shape[1]
-        centers = np.ascontiguousarray(self.X[sweep.layout.order[positions]])
-        if self._filled is not None and len(self._filled) == len(centers):
-            centers[positions < 0] = self._filled[positions < 0]
-        return Medoids(positions, centers, value, value)
+        return Medoids(positions, self.X[rows.layout.order[positions]], value, value)
 
-    def _cost(self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray, centers: FloatArray) -> float:
-        total = 0.0
-        for part in slices(len(labels)):
-            costs = distances(self.rows.take(sweep.layout.order[part]), centers)
-            total += float(weights[part] @ costs[np.arange(len(costs)), labels[part]])
-        return total
-
-    def _start(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
-        """The centres in use, or some rows: they matter for empty clusters only."""
-        if self._filled is not None and len(self._filled) == sweep.n_clusters:
-            return self._filled
-        return np.ascontiguousarray(self.X[: sweep.n_clusters])
-
-    def _medians(
-        self, sweep: InMemorySweep, labels: IntArray, weights: FloatArray | None, start: FloatArray
-    ) -> FloatArray:
+    def _medians(self, rows: InMemory, labels: IntArray, weights: FloatArray | None, start: FloatArray) -> FloatArray:
         """Medians and commonest categories of every cluster."""
         found = np.array(start, dtype=self.X.dtype, order="C")
         for k, members in enumerate(_by_cluster(labels, len(start))):
             weight = np.ones(len(members)) if weights is None else weights[members]
             if weight.any():
-                found[k] = best_place(self.rows.take(sweep.layout.order[members]), weight, start[k])
+                found[k] = best_place(self.table.take(rows.layout.order[members]), weight, start[k])
         return found
 
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
 from .._core import kernels
-from .._sweep.memory import InMemorySweep
-from .._sweep.question import State
+from .._data.in_memory import InMemory
 from .._typing import FloatArray, IntArray
-from . import centers
-from .centers import SQUARED_EUCLIDEAN
-from .known_sums import KnownSums, LabelChanges
-from .means import MeansObjective
-
-if TYPE_CHECKING:
-    from .._goals.moves import MoveTable
-
-_TINY = float(np.finfo(float).tiny)
+from . import centers as places
+from ._base import Sums
+from .centers import SQUARED_EUCLIDEAN, moments
+from .means import MeansObjective, means_of
 
 
 class KMeansObjective(MeansObjective):
@@ -29,86 +22,61 @@ class KMeansObjective(MeansObjective):
     ----------
     X : ndarray of shape (n_samples, n_features)
         float32 or float64, C-contiguous, in the user's order.
-    weights : ndarray of shape (n_samples,) or None
-        Sample weights, for the variance that ``tol`` is relative to.
     """
 
-    can_polish = True
+    can_search = True
 
-    def __init__(self, X: FloatArray, weights: FloatArray | None = None) -> None:
+    def __init__(self, X: FloatArray) -> None:
         self.X = X
-        self._weights = weights
-        self.variance = centers.mean_variance(X, weights)
-        self._known = KnownSums()
 
-    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
-        """Means of the clusters; an empty cluster's mean is zero."""
-        add_up, changes_from = partial(self._add_up, sweep, labels), partial(self._changes, sweep, labels)
-        return self._means(self._known.of(sweep, labels, add_up, changes_from, keeps_labels=sweep.has_few_costs), sizes)
-
-    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
-        """Means weighted by the soft assignments."""
-        price = state.scaled_price.T
-        sums = kernels.soft_sums(sweep.plan, sweep.excess, self.X, sweep.weights, state.scale, price, sweep.n_threads)
-        return self._means(sums, sizes)
-
-    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
-        """Squared distances to the centres; nothing has to be done where they are there."""
-        if labels is None and sweep.holds(self, parameters):
-            return 0.0
-        sweep.base_cost, value = kernels.distances(
-            sweep.plan, SQUARED_EUCLIDEAN, self.X, parameters, labels, sweep.weights, sweep.excess, sweep.n_threads
+    def fill(self, rows: InMemory, centers: FloatArray, labels: IntArray | None = None) -> float:
+        """Squared distances to the centres."""
+        rows.base_cost, value = kernels.distances(
+            rows.plan, SQUARED_EUCLIDEAN, self.X, centers, labels, rows.weights, rows.excess, rows.n_threads
         )
-        sweep.remember(self, parameters)
         return float(value)
+
+    def centers(self, rows: InMemory, labels: IntArray, sizes: FloatArray, before: FloatArray) -> FloatArray:
+        """Means of the clusters."""
+        sums = kernels.label_sums(rows.plan, self.X, labels, rows.weights, rows.n_clusters, rows.n_threads)
+        return means_of(sums, sizes, before)
+
+    def soft_centers(
+        self, rows: InMemory, prices: FloatArray, temperature: float, sizes: FloatArray, before: FloatArray
+    ) -> FloatArray:
+        """Means weighted by the soft assignments."""
+        sums = kernels.soft_sums(
+            rows.plan, rows.excess, self.X, rows.weights, 1.0 / temperature, prices.T / temperature, rows.n_threads
+        )
+        return means_of(sums, sizes, before)
 
     def sampled(self, rows: IntArray) -> KMeansObjective:
         """K-means on some rows only."""
-        weights = None if self._weights is None else self._weights[rows]
-        return KMeansObjective(self.X.take(rows, axis=0), weights)
+        return KMeansObjective(self.X.take(rows, axis=0))
 
-    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
-        """Points farthest from their centre."""
-        distance = np.empty(len(labels))
-        for rows in centers.slices(len(labels)):
-            difference = self.X[sweep.layout.order[rows]] - parameters[labels[rows]]
-            distance[rows] = (difference.astype(float) ** 2).sum(axis=1)
-        return centers.most_remote(distance, sweep.weights, count)
+    def halves(self, rows: InMemory, centers: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
+        """Two means per cluster, of some of its rows."""
+        return places.halves(self.X, rows.layout.order, labels, rows.weights, len(centers), 2, rows.n_threads)
 
-    def halves(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray) -> list[tuple[float, FloatArray]]:
-        """Two means per cluster, of some of its points."""
-        return centers.halves(self.X, sweep.layout.order, labels, sweep.weights, len(parameters), 2, sweep.n_threads)
+    def sums(self, rows: InMemory, labels: IntArray) -> Sums:
+        """Of rows about the mean of all, so that squares keep their digits."""
+        sums = kernels.label_sums(rows.plan, self.X, labels, None, rows.n_clusters, rows.n_threads)
+        sizes = np.bincount(labels, minlength=rows.n_clusters)
+        return Sums(sums - sizes[:, None] * self._middle, self._moments[1])
 
-    def sums(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
-        """Of the rows."""
-        return np.asarray(kernels.label_sums(sweep.plan, self.X, labels, None, sweep.n_clusters, sweep.n_threads))
+    def row_sums(self, rows: InMemory, which: IntArray) -> FloatArray:
+        """The rows themselves."""
+        return self.X[rows.layout.order[which]] - self._middle
 
-    def improve(
-        self, sweep: InMemorySweep, labels: IntArray, sums: FloatArray, moves: MoveTable, least: float, near: float
-    ) -> int:
-        """Hartigan's moves: a cluster's mean follows each point that enters or leaves."""
-        sizes = moves.masses.sum(axis=1)
-        found = kernels.find_moves(
-            sweep.plan, SQUARED_EUCLIDEAN, self.X, self._means(sums, sizes), labels,
-            np.ascontiguousarray(moves.enter.T), np.ascontiguousarray(moves.leave.T),
-            sizes / (sizes + 1.0), sizes / np.maximum(sizes - 1.0, 1e-300), -near, sweep.n_threads,
-        )  # fmt: skip
-        rows, cells = sweep.layout.order[found], sweep.layout.cells[found]
-        n_moves = 0
-        while made := kernels.make_moves(
-            self.X, rows, found, cells, labels, sums, sizes, moves.enter, moves.leave, least, moves.move
-        ):
-            n_moves += made
-        return n_moves
+    def cost_of_sums(self, sums: FloatArray, sizes: IntArray) -> FloatArray:
+        """Σ |x|² − |S|²/n, without the first."""
+        return -np.einsum("km,km->k", sums, sums) / np.maximum(sizes, 1)
 
-    def _add_up(self, sweep: InMemorySweep, labels: IntArray) -> FloatArray:
-        sums = kernels.label_sums(sweep.plan, self.X, labels, sweep.weights, sweep.n_clusters, sweep.n_threads)
-        return np.asarray(sums)
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, float]:
+        mean, squares = moments(self.X)
+        return mean, float(squares.sum())
 
-    def _changes(self, sweep: InMemorySweep, labels: IntArray, known: IntArray) -> LabelChanges | None:
-        changes = kernels.label_changes(sweep.plan, self.X, labels, sweep.weights, known, sweep.n_clusters)
-        return None if changes is None else LabelChanges(*changes)
-
-    def _means(self, sums: FloatArray, sizes: FloatArray) -> FloatArray:
-        means = sums / np.maximum(sizes, _TINY)[:, None]  # of nobody: zero
-        return means.astype(self.X.dtype, copy=False)
+    @property
+    def _middle(self) -> FloatArray:
+        return self._moments[0]

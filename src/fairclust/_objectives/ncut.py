@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .._core import kernels
-from .._sweep.memory import InMemorySweep
-from .._sweep.question import Answer, State
+from .._data.in_memory import InMemory
 from .._typing import FloatArray, IntArray
 from ..graphs import Graph
 from ._base import Objective
@@ -25,7 +24,7 @@ class NCutObjective(Objective):
     semi-definite. W + shift·D is, for a large enough shift: for hard labels that adds the constant K·shift to the
     ratios, which is taken out again. A large shift holds every node where it is, so callers try small ones first.
 
-    Parameters are what the bound touches at: hard labels (n_samples,) in the user's order, or soft assignments
+    Centres are what the bound touches at: hard labels (n_samples,) in the user's order, or soft assignments
     (n_samples, n_clusters), float32.
 
     Parameters
@@ -40,29 +39,31 @@ class NCutObjective(Objective):
 
     graph: Graph
     shift: float = 0.0
-    unit: float = field(default=1.0)
+    unit: float = 1.0
 
-    def parameters(self, sweep: InMemorySweep, labels: IntArray, sizes: FloatArray) -> FloatArray:
-        """Return the labels, in the user's order."""
-        return sweep.layout.to_user_order(labels)
+    def centers(self, rows: InMemory, labels: IntArray, sizes: FloatArray, before: FloatArray) -> FloatArray:
+        """The labels, in the user's order."""
+        return rows.user_labels(labels)
 
-    def soft_parameters(self, sweep: InMemorySweep, state: State, sizes: FloatArray) -> FloatArray:
-        """Return the soft assignments, in the user's order."""
-        return sweep.soft_rows(state)
+    def soft_centers(
+        self, rows: InMemory, prices: FloatArray, temperature: float, sizes: FloatArray, before: FloatArray
+    ) -> FloatArray:
+        """The soft assignments, in the user's order."""
+        return rows.soft_rows(prices, temperature)
 
-    def fill(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray | None = None) -> float:
-        """Costs of the bound that touches Ncut at the parameters."""
-        n_clusters = sweep.n_clusters
-        hard, soft = _split(parameters)
-        sums = kernels.associations(*self.graph.arrays, self.graph.degree, hard, soft, n_clusters, sweep.n_threads)
+    def fill(self, rows: InMemory, centers: FloatArray, labels: IntArray | None = None) -> float:
+        """Costs of the bound that touches Ncut at the centres."""
+        n_clusters = rows.n_clusters
+        hard, soft = _split(centers)
+        sums = kernels.associations(*self.graph.arrays, self.graph.degree, hard, soft, n_clusters, rows.n_threads)
         inverse, ratio = _ratios(sums, self.shift)
         # The shift's part of the ratio is added by the kernel, for hard and for soft assignments.
         cheapest = kernels.link_costs(
-            sweep.plan, *self.graph.arrays, self.graph.degree, hard, soft, inverse * self.unit, ratio, self.shift,
-            sweep.excess, sweep.n_threads,
+            rows.plan, *self.graph.arrays, self.graph.degree, hard, soft, inverse * self.unit, ratio, self.shift,
+            rows.excess, rows.n_threads,
         )  # fmt: skip
-        sweep.base_cost = self.unit * n_clusters * (1.0 + self.shift) + cheapest
-        return 0.0 if labels is None else self.value(sweep.layout.to_user_order(labels), n_clusters, sweep.n_threads)
+        rows.base_cost = self.unit * n_clusters * (1.0 + self.shift) + cheapest
+        return 0.0 if labels is None else self.value(rows.user_labels(labels), n_clusters, rows.n_threads)
 
     def value(self, assignments: FloatArray, n_clusters: int, n_threads: int) -> float:
         """Ncut of hard labels, or of soft assignments with the shift: the same where they are hard."""
@@ -72,33 +73,9 @@ class NCutObjective(Objective):
         kept = (sums[0] + self.shift * (sums[2] - sums[1])) * inverse
         return self.unit * float(n_clusters - kept.sum())
 
-    def soft_value(self, answer: Answer, old: FloatArray, new: FloatArray) -> float:
-        """Shifted Ncut of the new assignments."""
-        return self.value(new, new.shape[1], 1)
-
     def sampled(self, rows: IntArray) -> NCutObjective:
         """Ncut of the graph of some nodes."""
         return NCutObjective(self.graph.induced(rows), self.shift, self.unit)
-
-    def movement(self, old: FloatArray, new: FloatArray) -> float:
-        """Share of the nodes that changed cluster; for soft assignments, the mean change."""
-        if old.ndim == 1 and new.ndim == 1:
-            return float(np.mean(old != new))
-        if old.ndim == 1 or new.ndim == 1:
-            return np.inf
-        return float(np.abs(old - new).sum(axis=1).mean() / 2)
-
-    def farthest(self, sweep: InMemorySweep, parameters: FloatArray, labels: IntArray, count: int) -> IntArray:
-        """Nodes with the smallest share of their links inside their cluster."""
-        own = sweep.layout.to_user_order(labels)
-        inside = np.zeros(self.graph.n_nodes)
-        held = np.flatnonzero(np.diff(self.graph.indptr))
-        if len(held):
-            row = np.repeat(np.arange(self.graph.n_nodes), np.diff(self.graph.indptr))
-            kept = self.graph.data * (own[row] == own[self.graph.indices])
-            inside[held] = np.add.reduceat(kept.astype(float), self.graph.indptr[held])
-        kept = np.divide(inside, self.graph.degree, out=np.zeros_like(inside), where=self.graph.degree > 0)
-        return np.argsort(sweep.layout.to_visiting_order(kept), kind="stable")[:count]
 
 
 def sufficient_shift(graph: Graph, random_state: np.random.RandomState) -> float:

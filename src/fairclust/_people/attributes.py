@@ -31,30 +31,53 @@ _VERY_FEW_KEYS = 8  # up to so many, comparing with each is faster than counting
 
 
 @dataclass(frozen=True)
-class Options:
-    """How columns become groups.
+class Groups:
+    """How sensitive columns become groups: one record for estimators, ``audit``, ``repair`` and the others.
 
-    Attributes
+    Parameters
     ----------
-    intersections : bool
-        One attribute, whose groups are the combinations that occur.
-    missing_groups : {"error", "own", "ignore"}
+    intersections : bool, default=False
+        One attribute, whose groups are the combinations of the columns' groups that occur.
+    bins : int, dict or None, default=None
+        How many groups of about equal weight a numeric column is cut into; {column: number} with several columns.
+    missing : {"error", "own", "ignore"}, default="error"
         What a missing value is: an error, a group of its own, or a person who does not count in this attribute.
-    quantile_bins : int, mapping or None
-        How many groups a numeric column is cut into.
+    unknown : {"error", "nearest"}, default="error"
+        What ``predict`` does with people of a group that ``fit`` did not see: an error, or the nearest centre.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans, Groups
+    >>> model = FairKMeans(4, groups=Groups(bins={"age": 4}, missing="own"))
+    >>> model.groups.bins
+    {'age': 4}
     """
 
     intersections: bool = False
-    missing_groups: str = "error"
-    quantile_bins: Any = None
+    bins: Any = None
+    missing: str = "error"
+    unknown: str = "error"
 
     def __post_init__(self) -> None:
-        if self.missing_groups not in ("error", "own", "ignore"):
-            raise InvalidInputError(
-                f"missing_groups={self.missing_groups!r}, but 'error', 'own' or 'ignore' is needed."
-            )
+        """Check what needs no data."""
         if self.intersections not in (True, False):
-            raise InvalidInputError(f"intersections={self.intersections!r}, but True or False is needed.")
+            raise InvalidInputError(f"Groups(intersections={self.intersections!r}), but True or False is needed.")
+        if self.missing not in ("error", "own", "ignore"):
+            raise InvalidInputError(f"Groups(missing={self.missing!r}), but 'error', 'own' or 'ignore' is needed.")
+        if self.unknown not in ("error", "nearest"):
+            raise InvalidInputError(f"Groups(unknown={self.unknown!r}), but 'error' or 'nearest' is needed.")
+
+
+def read_options(groups: Any) -> Groups:
+    """What ``groups=`` means; None: the defaults."""
+    if groups is None:
+        return Groups()
+    if not isinstance(groups, Groups):
+        raise InvalidInputError(
+            f"groups={groups!r} is no record of options. Pass Groups(...), for example "
+            "Groups(missing='own'); sensitive columns go to sensitive_features=."
+        )
+    return groups
 
 
 @dataclass(frozen=True)
@@ -69,7 +92,7 @@ class Column:
     edges : ndarray or None
         Where the ranges of a numeric column meet.
     missing_groups : str
-        See :class:`Options`.
+        See :class:`Groups`.
     """
 
     name: str
@@ -323,7 +346,7 @@ def membership_digits(values: AnyArray, missing: str, argument: str) -> IntArray
     if absent.any() and missing != "ignore":
         raise InvalidInputError(
             f"{argument} is a membership matrix with missing values in {named_rows(np.flatnonzero(absent))}. Fill "
-            "them in, drop these rows, or use missing_groups='ignore'."
+            "them in, drop these rows, or use groups=Groups(missing='ignore')."
         )
     outside = np.full(len(values), IGNORED, dtype=np.int32)
     outside[~absent] = ~values[~absent].astype(bool)
@@ -358,7 +381,7 @@ def _check_room(n_cells: int, n_columns: int) -> None:
     if needed > _SMALL and needed > _ROOM * free_memory():
         raise InvalidInputError(
             f"sensitive_features has {n_cells} combinations of {n_columns} groups, and a table of them would take "
-            f"{needed / 2**30:.1f} GiB. Use fewer attributes, or cut numbers into ranges with quantile_bins."
+            f"{needed / 2**30:.1f} GiB. Use fewer attributes, or cut numbers into ranges with Groups(bins=…)."
         )
 
 
@@ -424,5 +447,6 @@ def missing_values_message(argument: str, name: str, absent: AnyArray) -> str:
     column = "" if name == "group" else f" of column {name!r}"
     return (
         f"{argument} has missing values in {named_rows(np.flatnonzero(absent))}{column}. Drop these rows, or give them "
-        "a group of their own (missing_groups='own'), or leave them out of the count (missing_groups='ignore')."
+        "a group of their own (groups=Groups(missing='own')), or leave them out of the count "
+        "(groups=Groups(missing='ignore'))."
     )

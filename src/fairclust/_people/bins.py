@@ -22,18 +22,18 @@ def bins_of_columns(wanted: Any, names: Sequence[str]) -> list[int | None]:
     if not isinstance(wanted, Mapping):
         if len(names) > 1:
             raise InvalidInputError(
-                f"quantile_bins={wanted!r}, but there are {len(names)} columns: {listed(names)}. Give a "
+                f"Groups(bins={wanted!r}), but there are {len(names)} columns: {listed(names)}. Give a "
                 "dict {column: number of bins}."
             )
         wanted = {names[0]: wanted}
     unknown = [name for name in wanted if str(name) not in names]
     if unknown:
-        raise InvalidInputError(f"quantile_bins names {listed(unknown)}, but the columns are {listed(names)}.")
+        raise InvalidInputError(f"Groups(bins=…) names {listed(unknown)}, but the columns are {listed(names)}.")
     by_text = {str(name): number for name, number in wanted.items()}
     for name, number in by_text.items():
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 2:
             raise InvalidInputError(
-                f"quantile_bins asks for {number!r} bins of column {name!r}, but a whole number ≥ 2 is needed."
+                f"Groups(bins=…) asks for {number!r} bins of column {name!r}, but a whole number ≥ 2 is needed."
             )
     return [by_text.get(name) for name in names]
 
@@ -69,6 +69,6 @@ def to_numbers(values: AnyArray, name: str, argument: str) -> FloatArray:
         numbers: FloatArray = values.astype(float)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"quantile_bins needs numbers, but column {name!r} of {argument} holds other values ({error})."
+            f"Groups(bins=…) needs numbers, but column {name!r} of {argument} holds other values ({error})."
         ) from error
     return numbers

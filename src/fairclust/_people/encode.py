@@ -18,7 +18,7 @@ from .attributes import (
     Attributes,
     Cells,
     Column,
-    Options,
+    Groups,
     Population,
     cells_of_digits,
     combined_digits,
@@ -34,7 +34,7 @@ _BETWEEN = " & "  # groups of an intersection
 
 
 @dataclass(frozen=True)
-class Groups:
+class EncodedGroups:
     """One sensitive attribute of every point.
 
     Attributes
@@ -63,7 +63,7 @@ def encode_groups(
     target_proportions: Mapping[Any, float] | Sequence[float] | FloatArray | None = None,
     weights: FloatArray | None = None,
     argument: str = "sensitive_features",
-) -> Groups:
+) -> EncodedGroups:
     """Encode one sensitive attribute and its target.
 
     Parameters
@@ -79,20 +79,20 @@ def encode_groups(
 
     Returns
     -------
-    groups : Groups
+    groups : EncodedGroups
     """
     values = to_column(sensitive_features, argument)
     names, codes = factorize(values, argument)
     mass = np.bincount(codes, weights=weights, minlength=len(names)).astype(float)
     if mass.sum() <= 0:
         raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
-    return Groups(codes, names, target_of(target_proportions, names, mass / mass.sum()))
+    return EncodedGroups(codes, names, target_of(target_proportions, names, mass / mass.sum()))
 
 
 def encode_people(
     sensitive_features: Any,
     *,
-    options: Options | None = None,
+    options: Groups | None = None,
     target_proportions: Any = None,
     weights: FloatArray | None = None,
     n_clusters: int | None = None,
@@ -105,7 +105,7 @@ def encode_people(
     sensitive_features : column, data frame, 2-D array, dict of columns, or Columns
         One column per attribute. A 2-D table of booleans with several columns is a membership matrix: one attribute,
         a column per group, and a person may be in several groups or in none.
-    options : Options or None
+    options : Groups or None
         How columns become groups.
     target_proportions : mapping, array-like or None
         One attribute: shares by group name, or in the order of the groups, or one row of shares per cluster. Several:
@@ -121,7 +121,7 @@ def encode_people(
     -------
     population : Population
     """
-    options = options or Options()
+    options = options or Groups()
     if weights is not None and not weights.sum() > 0:
         raise InvalidInputError("sample_weight is zero everywhere. Give at least one row a positive weight.")
     table = as_columns(sensitive_features, argument)
@@ -164,15 +164,15 @@ def everyone(n_samples: int) -> Population:
 
 
 def _attributes(
-    table: Columns, options: Options, weights: FloatArray | None, argument: str
+    table: Columns, options: Groups, weights: FloatArray | None, argument: str
 ) -> list[tuple[Attribute, list[IntArray]]]:
     """The attributes without their targets, and what tells people apart: digits of one attribute after the other."""
     if table.is_membership:
         return [_overlapping(table, options, argument)]
-    bins = bins_of_columns(options.quantile_bins, table.names)
+    bins = bins_of_columns(options.bins, table.names)
     columns, codes = [], []
     for name, values, n_bins in zip(table.names, table.columns, bins, strict=True):
-        column, own = _column(name, values, n_bins, options.missing_groups, weights, argument)
+        column, own = _column(name, values, n_bins, options.missing, weights, argument)
         columns.append(column)
         codes.append(own)
     if options.intersections and len(columns) > 1:
@@ -184,12 +184,13 @@ def _attributes(
     ]
 
 
-def _overlapping(table: Columns, options: Options, argument: str) -> tuple[Attribute, list[IntArray]]:
-    digits = [membership_digits(values, options.missing_groups, argument) for values in table.columns]
+def _overlapping(table: Columns, options: Groups, argument: str) -> tuple[Attribute, list[IntArray]]:
+    digits = [membership_digits(values, options.missing, argument) for values in table.columns]
     names = np.array(table.names, dtype=str)
     if options.intersections:
         raise InvalidInputError(
-            f"intersections=True, but {argument} is a membership matrix. Pass the columns as text to intersect them."
+            f"Groups(intersections=True), but {argument} is a membership matrix. Pass the columns as text to "
+            "intersect them."
         )
     n_groups = sum((digit == 0).astype(np.int32) for digit in digits)
     is_partition = all((digit >= 0).all() for digit in digits) and bool(np.all(n_groups == 1))
@@ -219,8 +220,8 @@ def _column(
     if absent.any() and missing == "own":
         if MISSING_NAME in names.tolist():
             raise InvalidInputError(
-                f"missing_groups='own' calls the missing values {MISSING_NAME!r}, and column {name!r} has a group of "
-                "that name. Rename it."
+                f"groups=Groups(missing='own') calls the missing values {MISSING_NAME!r}, and column {name!r} has a "
+                "group of that name. Rename it."
             )
         codes[absent] = len(names)
         names = np.array([*names.tolist(), MISSING_NAME], dtype=str if names.dtype.kind == "U" else object)
@@ -233,7 +234,7 @@ def _check_few(name: str, names: AnyArray, n_people: int, argument: str) -> None
         return
     column = argument if name == "group" else f"column {name!r} of {argument}"
     way_out = (
-        f"It holds numbers: cut them into a few ranges with quantile_bins={{{name!r}: 4}}."
+        f"It holds numbers: cut them into a few ranges with groups=Groups(bins={{{name!r}: 4}})."
         if names.dtype.kind in "iuf"
         else "Pass a column of groups, or join its values into fewer."
     )
@@ -247,13 +248,14 @@ def _intersection(columns: Sequence[Column], codes: Sequence[IntArray]) -> Attri
     """One attribute: the combinations that occur among people who count in every column."""
     counted = np.all([own >= 0 for own in codes], axis=0)
     if not counted.any():
-        raise InvalidInputError("missing_groups='ignore' leaves nobody: everyone lacks a value in some column.")
+        raise InvalidInputError("groups=Groups(missing='ignore') leaves nobody: everyone lacks a value in some column.")
     combinations = distinct_rows([own[counted] for own in codes]).rows
     if len(combinations) > MOST_GROUPS:
         raise InvalidInputError(
-            f"intersections=True makes {len(combinations)} combinations of {listed([c.name for c in columns])}; "
-            f"at most {MOST_GROUPS} groups are supported. Leave columns out, or balance each by itself "
-            "(intersections=False)."
+            f"Groups(intersections=True) makes {len(combinations)} combinations of "
+            f"{listed([c.name for c in columns])}; at most {MOST_GROUPS} groups are supported. "
+            "Leave columns out, or balance each by itself "
+            "(Groups(intersections=False))."
         )
     texts = [_BETWEEN.join(str(c.names[i]) for c, i in zip(columns, row, strict=True)) for row in combinations]
     name = " × ".join(column.name for column in columns)

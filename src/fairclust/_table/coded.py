@@ -78,11 +78,8 @@ class CodedRows:
         """Some of the rows."""
         return replace(self, numbers=np.ascontiguousarray(self.numbers[rows]), codes=self.codes[rows])
 
-    def tables(self, centers: FloatArray, factors: FloatArray | None = None) -> FloatArray:
-        """Cost of every code in every cluster, (n_codes, n_clusters): Σ_c (unit·1[x = c] − centre_c)², 0 for a gap.
-
-        ``factors`` (n_clusters, n_categorical) multiply it.
-        """
+    def tables(self, centers: FloatArray) -> FloatArray:
+        """Cost of every code in every cluster, (n_codes, n_clusters): Σ_c (unit·1[x = c] − centre_c)², 0 for a gap."""
         table = np.zeros((int(self.first[-1]), len(centers)))
         for q, (place, begin) in enumerate(zip(self._places, self.first[:-1], strict=True)):
             own, unit = centers[:, place].astype(float), self.units[q]
@@ -90,7 +87,6 @@ class CodedRows:
             costs[:-1] = unit**2 - 2.0 * unit * own.T
             costs[-1] = unit**2
             costs += (own**2).sum(axis=1)
-            costs = costs if factors is None else costs * factors[:, q]
             table[begin : begin + len(costs)] = np.maximum(costs, 0.0)  # rounding must not pay
         return table
 
@@ -121,21 +117,6 @@ class CodedRows:
             number.tobytes() + code.tobytes()
             for number, code in zip(self.numbers[:n_rows], self.codes[:n_rows], strict=True)
         ]
-
-    def sums(self, labels: IntArray, weights: FloatArray, n_clusters: int) -> FloatArray:
-        """Sums by label of few rows; the kernel ``coded_sums`` gives the same for many."""
-        result = np.zeros((n_clusters, 2 * self.n_numbers + int(self.first[-1])))
-        for m in range(self.n_numbers):
-            is_there = ~np.isnan(self.numbers[:, m])
-            own, mass = labels[is_there], weights[is_there]
-            result[:, m] = np.bincount(own, mass * self.numbers[is_there, m], n_clusters)
-            result[:, self.n_numbers + m] = np.bincount(own, mass, n_clusters)
-        for q, begin in enumerate(self.first[:-1]):
-            n_codes = int(self.first[q + 1] - begin)
-            place = labels.astype(np.int64) * n_codes + self.codes[:, q]
-            counts = np.bincount(place, weights, n_clusters * n_codes).reshape(n_clusters, n_codes)
-            result[:, 2 * self.n_numbers + begin :][:, :n_codes] = counts
-        return result
 
     def means(self, sums: FloatArray) -> FloatArray:
         """Centres of the clusters, from sums by label; where nobody has a value, the mean of all clusters' values.

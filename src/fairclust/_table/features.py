@@ -22,27 +22,67 @@ from ..errors import InvalidInputError, MissingExtraError
 from .coded import GAP, MOST_CATEGORIES, NEVER_SEEN, CodedRows, code_type
 
 FROM_DTYPE = "from_dtype"
-MISSING_VALUES = ("error", "observed", "own")
+MISSING_VALUES = ("error", "observed", "impute", "own")
 _WORDS = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
 SQUARES, GOWER = "squares", "gower"  # how rows are compared
 _MISSING = "missing"  # name of the category that gaps make up with missing_values="own"
 
 
 @dataclass(frozen=True)
-class FeatureOptions:
-    """How a table is read: the estimators' arguments of these names."""
+class Features:
+    """How the columns of a table become coordinates: one record for estimators and the command line.
 
-    categorical_features: Any = FROM_DTYPE
-    missing_values: str = "error"
-    feature_weights: Any = None
-    distance: str = SQUARES
+    Parameters
+    ----------
+    categorical : "from_dtype", list of names, places or bool, or None, default="from_dtype"
+        Which columns of X are categories. "from_dtype": the text, categorical and boolean columns of a data frame. A
+        category is compared with the shares of the categories in a cluster: the squared distance of its one-hot
+        columns, without building them. Once there are categories, every column counts the same: its variance is 1.
+    missing : {"error", "observed", "impute", "own"}, default="error"
+        What an empty cell (NaN, None) is. "observed": it costs nothing, and centres are means of what is there.
+        "impute": the column's mean, or its commonest category, of the rows of the fit. "own": as "observed" for
+        numbers, and a category of its own ("missing") in categorical columns.
+    weights : dict, list or None, default=None
+        How much columns count, {column: weight} or one weight per column; 1 for those not named, 0 leaves a column out.
+        With weights, or with categories, columns are scaled first; numbers alone count as they are.
+
+    Examples
+    --------
+    >>> from fairclust import FairKMeans, Features
+    >>> model = FairKMeans(4, features=Features(missing="observed", weights={"age": 2}))
+    >>> model.features.weights
+    {'age': 2}
+    """
+
+    categorical: Any = FROM_DTYPE
+    missing: str = "error"
+    weights: Any = None
+
+    def __post_init__(self) -> None:
+        """Check what needs no data."""
+        if self.missing not in MISSING_VALUES:
+            raise InvalidInputError(
+                f"Features(missing={self.missing!r}), but 'error', 'observed', 'impute' or 'own' is needed."
+            )
 
     @property
     def are_given(self) -> bool:
         """Whether the user asked for anything that only a table can give."""
-        asked = self.categorical_features
+        asked = self.categorical
         is_default = asked is None or (isinstance(asked, str) and asked == FROM_DTYPE)
-        return not is_default or self.missing_values != "error" or self.feature_weights is not None
+        return not is_default or self.missing != "error" or self.weights is not None
+
+
+def read_features(features: Any) -> Features:
+    """What ``features=`` means; None: the defaults."""
+    if features is None:
+        return Features()
+    if not isinstance(features, Features):
+        raise InvalidInputError(
+            f"features={features!r} is no record of options. Pass Features(...), for example "
+            "Features(weights={'age': 2})."
+        )
+    return features
 
 
 @dataclass(frozen=True)
@@ -93,7 +133,7 @@ class Column:
             except (TypeError, ValueError) as error:
                 raise InvalidInputError(
                     f"column {self.name!r} of X holds something that is not a number ({error}). Name the column in "
-                    "categorical_features, or drop it."
+                    "Features(categorical=[...]), or drop it."
                 ) from error
         if values.dtype.kind == "c":
             raise InvalidInputError(f"Complex data not supported: column {self.name!r} of X is complex.")
@@ -162,27 +202,35 @@ def read_table(X: Any) -> Table:
 
 @dataclass(frozen=True)
 class Number:
-    """A numeric column: counted as (x − mean)·scale; ``neutral`` is what a gap counts in Gower's distance."""
+    """A numeric column: counted as (x − mean)·scale; ``neutral`` is what a gap counts in Gower's distance.
+
+    ``fill`` is what an empty cell holds where gaps are imputed.
+    """
 
     name: str
     mean: float
     scale: float
     neutral: float = 0.0
+    fill: float = 0.0
 
 
 @dataclass(frozen=True)
 class Category:
-    """A categorical column: its categories, sorted; a category's coordinate is ``unit``."""
+    """A categorical column: its categories, sorted; a category's coordinate is ``unit``.
+
+    ``fill`` is the code of an empty cell where gaps are imputed.
+    """
 
     name: str
     categories: AnyArray
     unit: float
     gaps_are_own: bool = False
     neutral: float = 0.0
+    fill: int = 0
 
 
 @dataclass(frozen=True)
-class Features:
+class LearnedFeatures:
     """How the columns of a table are counted: what reads new rows as those of the fit were read.
 
     Attributes
@@ -197,6 +245,8 @@ class Features:
         The kind of data frame that the fit was given.
     distance : {"squares", "gower"}
         How rows are compared. "squares": numbers are scaled to the same variance. "gower": to the same range.
+    imputes : bool
+        Whether empty cells are filled.
     """
 
     names: tuple[str, ...]
@@ -205,6 +255,7 @@ class Features:
     dtype: str
     backend: str | None
     distance: str = SQUARES
+    imputes: bool = False
 
     @property
     def numbers(self) -> list[tuple[int, Number]]:
@@ -230,10 +281,15 @@ class Features:
         n_categories = np.array([len(kind.categories) for _, kind in self.categories], dtype=np.int64)
         X = np.empty((len(columns), len(self.numbers)), dtype=self.dtype)
         for m, (i, number) in enumerate(self.numbers):
-            X[:, m] = (columns[i].numbers - number.mean) * number.scale
+            values = columns[i].numbers
+            if self.imputes:
+                values = np.where(np.isnan(values), number.fill, values)
+            X[:, m] = (values - number.mean) * number.scale
         codes = np.empty((len(columns), len(self.categories)), dtype=code_type(n_categories))
         for q, (i, category) in enumerate(self.categories):
             codes[:, q] = _codes(columns[i], category)
+            if self.imputes and len(category.categories):
+                codes[columns[i].missing, q] = category.fill
         gaps = bool(np.isnan(X).any()) or bool((codes == n_categories + GAP).any())
         units = np.array([kind.unit for _, kind in self.categories], dtype=float)
         neutral = np.array(
@@ -290,45 +346,48 @@ class Features:
             raise MissingExtraError(f"cluster_profiles_ needs {backend}. Install it: pip install {backend}") from error
 
 
-def learn_features(columns: Table, options: FeatureOptions, weights: FloatArray | None = None) -> Features:
+def learn_features(
+    columns: Table, options: Features, weights: FloatArray | None = None, distance: str = SQUARES
+) -> LearnedFeatures:
     """Decide how each column counts, from the rows of a fit.
 
     Parameters
     ----------
     columns : Table
-    options : FeatureOptions
+    options : Features
     weights : ndarray of shape (n_rows,) or None
         Sample weights: variances and shares are those of the weighted rows.
+    distance : {"squares", "gower"}
+        How rows are compared.
     """
-    if options.missing_values not in MISSING_VALUES:
-        raise InvalidInputError(
-            f"missing_values={options.missing_values!r}, but 'error', 'observed' or 'own' is needed."
-        )
-    if options.missing_values == "error":
+    if options.missing == "error":
         _refuse_gaps(columns)
-    chosen = choose_categorical(columns, options.categorical_features)
-    wanted = column_weights(columns, options.feature_weights)
+    chosen = choose_categorical(columns, options.categorical)
+    wanted = column_weights(columns, options.weights)
     # Without categories nor weights, numbers count as they are, as for an array.
     is_scaled = _are_scaled(chosen, options)
-    is_gower = options.distance == GOWER
+    is_gower = distance == GOWER
     wanted = wanted / wanted.sum() if is_gower else wanted
     kinds: list[Number | Category] = []
     for column, is_category, weight in zip(columns, chosen, wanted, strict=True):
         if is_category:
-            category = _learn_category(column, weight, options.missing_values == "own", weights)
+            category = _learn_category(column, weight, options.missing == "own", weights)
             kinds.append(_as_gower(category, weight) if is_gower else category)
         elif is_gower:
             kinds.append(_learn_range(column, weight, weights))
         else:
             kinds.append(_learn_number(column, weight, is_scaled, weights))
+        if options.missing == "impute" and isinstance(kinds[-1], Number):
+            kinds[-1] = replace(kinds[-1], fill=_mean(column, weights))
     single = [column.numbers.dtype == np.float32 for column, word in zip(columns, chosen, strict=True) if not word]
     dtype = "float32" if single and all(single) else "float64"
-    allows_gaps = options.missing_values != "error"
-    return Features(columns.names, tuple(kinds), allows_gaps, dtype, columns.backend, options.distance)
+    allows_gaps = options.missing != "error"
+    imputes = options.missing == "impute"
+    return LearnedFeatures(columns.names, tuple(kinds), allows_gaps, dtype, columns.backend, distance, imputes)
 
 
-def _are_scaled(chosen: AnyArray, options: FeatureOptions) -> bool:
-    return bool(chosen.any()) or options.feature_weights is not None
+def _are_scaled(chosen: AnyArray, options: Features) -> bool:
+    return bool(chosen.any()) or options.weights is not None
 
 
 def choose_categorical(columns: Table, asked: Any) -> AnyArray:
@@ -340,7 +399,7 @@ def choose_categorical(columns: Table, asked: Any) -> AnyArray:
         return np.array([column.is_word for column in columns])
     elif isinstance(asked, str):
         raise InvalidInputError(
-            f"categorical_features={asked!r}, but 'from_dtype', None, a list of names or places, or a mask is needed."
+            f"Features(categorical={asked!r}), but 'from_dtype', None, a list of names or places, or a mask is needed."
         )
     else:
         wanted = list(asked)
@@ -348,12 +407,12 @@ def choose_categorical(columns: Table, asked: Any) -> AnyArray:
             chosen = np.array(wanted, dtype=bool)
         else:
             chosen = np.zeros(n, dtype=bool)
-            chosen[[_place(columns, value, "categorical_features") for value in wanted]] = True
+            chosen[[_place(columns, value, "Features(categorical=…)") for value in wanted]] = True
     words = [column.name for column, own in zip(columns, chosen, strict=True) if column.is_word and not own]
     if words:
         raise InvalidInputError(
-            f"column {words[0]!r} holds words, but categorical_features={asked!r} does not name it. Name it there, "
-            "leave categorical_features at 'from_dtype', or drop the column."
+            f"column {words[0]!r} holds words, but Features(categorical={asked!r}) does not name it. Name it there, "
+            "leave categorical at 'from_dtype', or drop the column."
         )
     return chosen
 
@@ -378,23 +437,23 @@ def column_weights(columns: Table, asked: Any) -> FloatArray:
     result = np.ones(n)
     if isinstance(asked, Mapping):
         for key, value in asked.items():
-            result[_place(columns, key, "feature_weights")] = _weight(key, value)
+            result[_place(columns, key, "Features(weights=…)")] = _weight(key, value)
     else:
         given = list(asked) if isinstance(asked, Sequence | np.ndarray) else []
         if len(given) != n:
             raise InvalidInputError(
-                f"feature_weights={asked!r}, but a dict {{column: weight}} or {n} numbers, one per column, is needed."
+                f"Features(weights={asked!r}), but a dict {{column: weight}} or {n} numbers, one per column, is needed."
             )
         result[:] = [_weight(name, value) for name, value in zip(columns.names, given, strict=True)]
     if not result.any():
-        raise InvalidInputError("feature_weights is 0 for every column. Leave at least one column in.")
+        raise InvalidInputError("Features(weights=…) is 0 for every column. Leave at least one column in.")
     return result
 
 
 def _weight(name: Any, value: Any) -> float:
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not np.isfinite(float(value)) or value < 0:
-        raise InvalidInputError(f"feature_weights[{name!r}]={value!r}, but a number ≥ 0 is needed.")
+        raise InvalidInputError(f"Features(weights={{{name!r}: {value!r}}}), but a number ≥ 0 is needed.")
     return float(value)
 
 
@@ -408,6 +467,14 @@ def _learn_number(column: Column, wanted: float, is_scaled: bool, weights: Float
     values, w = values[is_there], None if weights is None else weights[is_there]
     mean = float(np.average(values, weights=w))
     return scaled_number(name, wanted, mean, float(np.sqrt(np.average((values - mean) ** 2, weights=w))))
+
+
+def _mean(column: Column, weights: FloatArray | None) -> float:
+    """Mean of the values that are there; 0 if none is."""
+    values = column.numbers
+    is_there = ~np.isnan(values)
+    w = is_there.astype(float) if weights is None else weights * is_there
+    return float(w @ np.where(is_there, values, 0.0) / w.sum()) if w.any() else 0.0
 
 
 def scaled_number(name: str, wanted: float, mean: float, spread: float) -> Number:
@@ -436,7 +503,8 @@ def counted_category(name: str, wanted: float, names: AnyArray, counts: FloatArr
         counts = np.append(counts, own_gaps)
     shares = counts / max(counts.sum(), np.finfo(float).tiny)
     variance = 1.0 - float((shares**2).sum()) if counts.sum() > 0 else 0.0
-    return Category(name, names, float(np.sqrt(wanted / variance)) if variance > 1e-12 else 0.0, own_gaps is not None)
+    unit = float(np.sqrt(wanted / variance)) if variance > 1e-12 else 0.0
+    return Category(name, names, unit, own_gaps is not None, fill=int(counts.argmax()) if len(counts) else 0)
 
 
 def _as_gower(category: Category, wanted: float) -> Category:
@@ -491,9 +559,9 @@ def gaps_refused(found: Sequence[tuple[str, int, str]]) -> InvalidInputError:
     shown = [f"{count} in {name!r}{f' ({rows})' if rows else ''}" for name, count, rows in found[:3]]
     more = f" and {len(found) - 3} more columns" if len(found) > 3 else ""
     return InvalidInputError(
-        f"X has {total} missing values (NaN or empty): {', '.join(shown)}{more}. Use missing_values='observed' to "
-        "count what is there, 'own' to make a category of its own of the gaps in categorical columns, or drop or "
-        "fill them first."
+        f"X has {total} missing values (NaN or empty): {', '.join(shown)}{more}. Use Features(missing='observed') to "
+        "count what is there, 'impute' to fill in the mean or the commonest category, 'own' to make a category of its "
+        "own of the gaps in categorical columns, or drop or fill them first."
     )
 
 

@@ -6,7 +6,7 @@ The same features as :func:`learn_features` finds for the whole table, from tabl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -15,11 +15,10 @@ from .._typing import AnyArray, FloatArray
 from ..errors import InvalidInputError
 from .coded import CodedRows
 from .features import (
-    MISSING_VALUES,
     Category,
     Column,
-    FeatureOptions,
     Features,
+    LearnedFeatures,
     Number,
     Table,
     choose_categorical,
@@ -76,7 +75,7 @@ class Learned:
 
     Attributes
     ----------
-    features : Features
+    features : LearnedFeatures
     empty : CodedRows
         No rows, of the right kind: what rows in blocks look like.
     middle : ndarray of shape (n_coordinates,)
@@ -85,20 +84,16 @@ class Learned:
         Mean over the coordinates of their variance.
     """
 
-    features: Features
+    features: LearnedFeatures
     empty: CodedRows
     middle: FloatArray
     variance: float
 
 
-def summarize(columns: Table, options: FeatureOptions, weights: FloatArray | None) -> tuple[ColumnSummary, ...]:
+def summarize(columns: Table, options: Features, weights: FloatArray | None) -> tuple[ColumnSummary, ...]:
     """What some rows tell of their columns."""
-    if options.missing_values not in MISSING_VALUES:
-        raise InvalidInputError(
-            f"missing_values={options.missing_values!r}, but 'error', 'observed' or 'own' is needed."
-        )
     found = []
-    for column, is_category in zip(columns, choose_categorical(columns, options.categorical_features), strict=True):
+    for column, is_category in zip(columns, choose_categorical(columns, options.categorical), strict=True):
         is_gap = column.missing
         w = np.ones(len(is_gap)) if weights is None else weights
         gaps = (int(is_gap.sum()), float(w[is_gap].sum()))
@@ -116,40 +111,42 @@ def summarize(columns: Table, options: FeatureOptions, weights: FloatArray | Non
     return tuple(found)
 
 
-def learn_from(parts: Sequence[tuple[ColumnSummary, ...]], options: FeatureOptions) -> Learned:
+def learn_from(parts: Sequence[tuple[ColumnSummary, ...]], options: Features) -> Learned:
     """How the columns of all parts count."""
     together = [reduce(lambda one, other: one + other, own) for own in zip(*parts, strict=True)]
-    if options.missing_values == "error" and any(column.n_gaps for column in together):
+    if options.missing == "error" and any(column.n_gaps for column in together):
         raise gaps_refused([(column.name, column.n_gaps, "") for column in together if column.n_gaps])
     names = Table(tuple(Column(column.name, np.empty(0), column.is_category) for column in together))
-    wanted = column_weights(names, options.feature_weights)
-    is_scaled = any(column.is_category for column in together) or options.feature_weights is not None
+    wanted = column_weights(names, options.weights)
+    is_scaled = any(column.is_category for column in together) or options.weights is not None
     kinds: list[Number | Category] = []
     for column, weight in zip(together, wanted, strict=True):
         if column.is_category:
-            kinds.append(_category(column, weight, options.missing_values == "own"))
+            kinds.append(_category(column, weight, options.missing == "own"))
         elif not is_scaled:
-            kinds.append(Number(column.name, 0.0, 1.0))
+            kinds.append(Number(column.name, 0.0, 1.0, fill=column.mean))
         else:
             spread = float(np.sqrt(column.spread / column.total)) if column.total > 0 else 0.0
-            kinds.append(scaled_number(column.name, weight, column.mean, spread))
+            kinds.append(replace(scaled_number(column.name, weight, column.mean, spread), fill=column.mean))
     single = [column.is_single for column in together if not column.is_category]
     dtype = "float32" if single and all(single) else "float64"
-    features = Features(names.names, tuple(kinds), options.missing_values != "error", dtype, None)
+    allows_gaps, imputes = options.missing != "error", options.missing == "impute"
+    features = LearnedFeatures(names.names, tuple(kinds), allows_gaps, dtype, None, imputes=imputes)
     return _learned(features, together)
 
 
-def _learned(features: Features, together: Sequence[ColumnSummary]) -> Learned:
+def _learned(features: LearnedFeatures, together: Sequence[ColumnSummary]) -> Learned:
     numbers = [(together[i], kind) for i, kind in features.numbers]
     categories = [(together[i], kind) for i, kind in features.categories]
     middle = [(column.mean - kind.mean) * kind.scale for column, kind in numbers]
     variance = sum(column.spread / column.total * kind.scale**2 for column, kind in numbers if column.total > 0)
-    has_gaps = any(column.n_gaps for column, _ in numbers)
+    has_gaps = any(column.n_gaps for column, _ in numbers) and not features.imputes
     for column, kind in categories:
         shares = _shares(column, kind)
         middle += (kind.unit * shares).tolist()
         variance += kind.unit**2 * (1.0 - float((shares**2).sum())) if shares.any() else 0.0
-        has_gaps |= bool(column.n_gaps) and not kind.gaps_are_own
+        is_filled = kind.gaps_are_own or (features.imputes and len(kind.categories) > 0)
+        has_gaps |= bool(column.n_gaps) and not is_filled
     n_categories = np.array([len(kind.categories) for _, kind in categories], dtype=np.int64)
     empty = CodedRows(
         np.zeros((0, len(numbers)), dtype=features.dtype),

@@ -10,13 +10,16 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from .. import _checks as checks
-from .._goals.conditions import Clause, Conditions
-from .._goals.forgiving import ForgivingCone
-from .._solvers.cone import ConeSolver
-from .._sweep.layout import build_layout
-from .._sweep.memory import InMemorySweep
+from .._data.in_memory import InMemory
+from .._data.layout import build_layout
+from .._dual.shares import Interval
+from .._dual.solver import solve
+from .._dual.subproblem import Subproblem
+from .._fit.loop import hottest
+from .._fit.schedule import Schedule
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError
+from ..goals import Attribute, Bounds
 from . import _lp
 from ._base import Baseline, Memberships, encode_memberships
 from ._centers import OBJECTIVES, best_centers, plain_centers, point_costs, radius
@@ -24,6 +27,7 @@ from ._centers import OBJECTIVES, best_centers, plain_centers, point_costs, radi
 _ALL_AT_ONCE = 8000  # points up to which every column is taken in from the beginning
 _NEAR_TIES = 0.02  # of the points may choose between centres at first; more if infeasible
 _WHOLE = 1e-6  # closer to a whole number than this is whole
+_COLDEST = 1e-3  # temperature of the first prices, in typical margins: a vertex is for the program to find
 _PRICED_OUT = 1e-9  # of the largest cost: reduced costs above minus this are zero
 
 
@@ -157,7 +161,11 @@ class FairAssignment(Baseline):
         shares = members.table.mean(axis=0)
         if members.n_groups == 1 and not isinstance(self.bounds, dict):
             return Limits(np.zeros(1), np.ones(1))
-        lower, upper = checks.check_bounds(self.bounds, members.names, shares)
+        goal, attribute = Bounds(self.bounds), Attribute(members.names, np.eye(members.n_groups), shares)
+        goal.check((attribute,))
+        term = goal.term(attribute)
+        assert isinstance(term, Interval)
+        lower, upper = term.lower, term.upper
         outside = np.flatnonzero((shares < lower - 1e-12) | (shares > upper + 1e-12))
         if len(outside):
             j = int(outside[0])
@@ -331,20 +339,24 @@ class _Program:
         return self.table @ (below - above).T + constant
 
     def _first_prices(self) -> FloatArray:
-        """Nearly right prices, by Newton's steps on the softened dual; a vertex is for the program to find."""
+        """Nearly right prices: the dual of the same problem, smoothed a little."""
         cells, codes = np.unique(self.table, axis=0, return_inverse=True)
-        overlap = not (cells.sum(axis=1) == 1).all()
-        membership = np.column_stack((cells, np.ones(len(cells)))) if overlap else cells
-        layout = build_layout(codes.ravel().astype(np.int32), len(cells))
-        sweep = InMemorySweep(layout, self.n_clusters)
-        sweep.hold(layout.to_visiting_order(self.costs))
-        cone = ForgivingCone(self.table.mean(axis=0), self.limits.lower, self.limits.upper, 0.0)
-        conditions = Conditions((Clause(cone, self.n_groups, overlap),), membership)
-        solver = ConeSolver()
-        prices = solver.solve(sweep, conditions)
-        while solver.can_cool(prices):
-            prices = solver.cool(sweep, conditions, prices)
-        return prices.state.price.T[codes.ravel()]
+        codes = codes.ravel().astype(np.int32)
+        layout = build_layout(codes, len(cells))
+        oracle = InMemory(layout, self.n_clusters)
+        oracle.hold(layout.to_visiting_order(self.costs))
+        center, lower, upper = self.table.mean(axis=0), self.limits.lower, self.limits.upper
+        overlapping = not (cells.sum(axis=1) == 1).all()
+        if overlapping:  # one more column counts everyone
+            cells = np.column_stack((cells, np.ones(len(cells))))
+            center, lower, upper = (np.append(shares, 1.0) for shares in (center, lower, upper))
+        term = Interval(lower, upper, center=center, overlapping=overlapping)
+        subproblem = Subproblem((term,), (cells,), layout.n_cells)
+        schedule, unit = Schedule(), oracle.plain().margins.typical
+        temperatures = unit * schedule.temperatures(hottest(oracle, unit, schedule), _COLDEST)
+        theta = np.zeros((self.n_clusters, subproblem.n_unknowns))
+        solution = solve(oracle, subproblem, theta, temperatures, schedule.precision, schedule.budget)
+        return solution.prices.T[codes]
 
     def _near_ties(self, paid: FloatArray, share: float) -> AnyArray:
         """Columns within a margin of the cheapest, such that this share of the points has a choice."""

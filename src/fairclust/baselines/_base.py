@@ -11,12 +11,11 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
 from .. import _checks as checks
-from .._fairness.kl import KLFairness
-from .._fairness.term import cluster_balances
 from .._people.columns import to_column
-from .._people.encode import Groups, encode_groups
+from .._people.encode import EncodedGroups, encode_groups
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import EmptyClusterWarning, InvalidInputError
+from ..metrics import Composition
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Memberships:
     names: AnyArray
 
     @classmethod
-    def of(cls, groups: Groups) -> Memberships:
+    def of(cls, groups: EncodedGroups) -> Memberships:
         """One group for each point."""
         return cls(groups.codes[:, None] == np.arange(groups.n_groups), groups.names)
 
@@ -58,10 +57,10 @@ class Memberships:
         return np.stack(counts, axis=1).astype(float)
 
 
-def encode_column(sensitive_features: Any, n_samples: int, weights: FloatArray | None = None) -> Groups:
+def encode_column(sensitive_features: Any, n_samples: int, weights: FloatArray | None = None) -> EncodedGroups:
     """One attribute → codes; None is one group, as in the estimators."""
     if sensitive_features is None:
-        return Groups(np.zeros(n_samples, dtype=np.int32), np.array(["all"]), np.ones(1))
+        return EncodedGroups(np.zeros(n_samples, dtype=np.int32), np.array(["all"]), np.ones(1))
     values = to_column(sensitive_features)
     checks.check_same_length("sensitive_features", values, n_samples)
     return encode_groups(values, weights=weights)
@@ -84,7 +83,7 @@ def encode_memberships(sensitive_features: Any, n_samples: int) -> Memberships:
     return Memberships.of(encode_column(sensitive_features, n_samples))
 
 
-def encode_two_groups(sensitive_features: Any, n_samples: int, method: str) -> Groups:
+def encode_two_groups(sensitive_features: Any, n_samples: int, method: str) -> EncodedGroups:
     """At most two groups, for methods that know no more."""
     groups = encode_column(sensitive_features, n_samples)
     if groups.n_groups > 2:
@@ -141,12 +140,13 @@ class Baseline(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.group_names_ = memberships.names
         self.proportions_ = np.divide(masses, sizes[:, None], out=np.zeros_like(masses), where=sizes[:, None] > 0)
         if (memberships.table.sum(axis=1) == 1).all():
-            totals = masses.sum(axis=0)
-            errors = KLFairness(totals / totals.sum()).value(masses[sizes > 0])
-            self.target_proportions_ = totals / totals.sum()
-            self.fairness_error_ = float(errors.sum())
-            self.max_fairness_error_ = float(errors.max())
-            self.balance_ = float(cluster_balances(masses[sizes > 0]).min())
+            totals, filled = masses.sum(axis=0), np.flatnonzero(sizes > 0)
+            target = totals / totals.sum()
+            table = Composition(filled, memberships.names, masses[filled], target)
+            self.target_proportions_ = target
+            self.fairness_error_ = float(table.fairness_errors.sum())
+            self.max_fairness_error_ = float(table.fairness_errors.max())
+            self.balance_ = float(table.balances.min())
         n_empty = int((sizes <= 0).sum())
         if n_empty:
             warnings.warn(

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .._data.in_memory import InMemory
+from .._data.layout import build_layout
 from .._objectives import KMeansObjective, KMedianObjective
-from .._sweep.layout import build_layout
-from .._sweep.memory import InMemorySweep
 from .._typing import FloatArray, IntArray
 from ..estimators import FairKMedian
 
@@ -41,7 +41,7 @@ def plain_centers(
     if objective == "kmeans":  # scikit-learn's: every start in full, on all rows
         model = KMeans(n_clusters, n_init=n_init, random_state=seed)
     else:
-        model = FairKMedian(n_clusters, fairness_weight=0.0, n_init=n_init, random_state=seed)
+        model = FairKMedian(n_clusters, goal=None, n_init=n_init, random_state=seed)
     centers: FloatArray = model.fit(X, sample_weight=weights).cluster_centers_
     return centers
 
@@ -70,13 +70,13 @@ def point_costs(X: FloatArray, centers: FloatArray, objective: str) -> FloatArra
 def best_centers(X: FloatArray, labels: IntArray, n_clusters: int, objective: str) -> Fitted:
     """Means or medoids of the clusters, and the cost. K-center keeps its centres: see :func:`radius`."""
     layout = build_layout(np.zeros(len(X), dtype=np.int32), 1)
-    sweep = InMemorySweep(layout, n_clusters)
+    rows = InMemory(layout, n_clusters)
     visited = np.ascontiguousarray(layout.to_visiting_order(labels.astype(np.int32)))
     if objective == "kmeans":
-        means = KMeansObjective(X)
-        centers = means.parameters(sweep, visited, np.bincount(labels, minlength=n_clusters).astype(float))
-        return Fitted(centers, means.fill(sweep, centers, visited))
-    found = KMedianObjective(X).medoids(sweep, visited)
+        means, sizes = KMeansObjective(X), np.bincount(labels, minlength=n_clusters).astype(float)
+        centers = means.centers(rows, visited, sizes, np.zeros((n_clusters, X.shape[1]), dtype=X.dtype))
+        return Fitted(centers, means.fill(rows, centers, visited))
+    found = KMedianObjective(X).medoids(rows, visited)
     return Fitted(found.centers, found.value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._people.encode import Groups
+from .._people.encode import EncodedGroups
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from ._centers import plain_centers, point_costs
@@ -22,7 +22,7 @@ class Joined:
     centers: FloatArray
 
 
-def check_ratio(balance: Any, groups: Groups) -> tuple[int, int]:
+def check_ratio(balance: Any, groups: EncodedGroups) -> tuple[int, int]:
     """Return p and q: in every fairlet, and so in every cluster, p·(larger group) ≤ q·(smaller group)."""
     counts = np.bincount(groups.codes, minlength=groups.n_groups)
     if groups.n_groups == 1:

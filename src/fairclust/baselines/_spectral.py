@@ -11,7 +11,6 @@ from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
 from .. import _checks as checks
-from .._fairness.term import one_attribute
 from .._graph.levels import GraphLevel
 from .._graph.spectral import embedding
 from .._typing import FloatArray
@@ -124,11 +123,12 @@ class FairSpectral(Baseline):
         groups = encode_column(sensitive_features, n_samples)
         random_state = check_random_state(self.random_state)
         W = check_affinity(X) if is_graph else self._neighbors(X, n_clusters, n_neighbors)
-        fairness = None if groups.n_groups == 1 else one_attribute(groups.target)
+        # The last column follows from the others; of one group nothing is left.
+        unfair = (np.eye(groups.n_groups)[groups.codes] - groups.target)[:, :-1]
         # One thread: sums in another order would end in other labels.
         with threadpool_limits(limits=1):
             self.embedding_ = embedding(
-                GraphLevel(to_graph(W), groups.codes, None), n_clusters, fairness, random_state,
+                GraphLevel(to_graph(W), groups.codes, None), n_clusters, unfair, random_state,
                 normalized=bool(self.normalized), tolerance=_TOLERANCE,
             )  # fmt: skip
             means = KMeans(min(n_clusters, _n_distinct(self.embedding_)), n_init=n_init, random_state=random_state)

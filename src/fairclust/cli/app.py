@@ -11,18 +11,18 @@ import typer
 
 from .. import __version__
 from .config import config_text, read_config
+from .goals import AuditCommand, GoalCommand, PathCommand, asked_goal
 from .requests import (
-    Grouping,
     Method,
     Prediction,
     Source,
     Streaming,
     Wanted,
-    parse_bins,
-    parse_bounds,
     parse_clusters,
     parse_size,
+    parse_sizes,
     parse_target,
+    read_groups_options,
 )
 from .screen import guarded, say
 
@@ -49,6 +49,12 @@ MissingGroups = Annotated[
     str,
     typer.Option(
         help="Rows without a group: 'error' (see --missing), 'own' (a group of their own) or 'ignore' (not counted)."
+    ),
+]
+UnknownGroups = Annotated[
+    str,
+    typer.Option(
+        help="People of a group that the fit did not see, when they are labelled later: 'error', or 'nearest' centre."
     ),
 ]
 Bins = Annotated[
@@ -79,10 +85,13 @@ Target = Annotated[
         help="Wanted shares: F=0.5,M=0.5 (with several columns sex=F=0.5,…). Without it: their shares of all rows."
     ),
 ]
-Goal = Annotated[
-    float | None,
-    typer.Option(help="Largest fairness error, KL(target ‖ shares), allowed in any cluster; 0.01 if nothing is given."),
+Sizes = Annotated[
+    str | None, typer.Option(help="Sizes of the clusters: 'equal' up to one row, or rows of each: 100,200,50.")
 ]
+SmallestSize = Annotated[
+    str | None, typer.Option(help="Smallest cluster: rows (100), or a share of all of them (0.05).")
+]
+LargestSize = Annotated[str | None, typer.Option(help="Largest cluster, in the same way.")]
 Weight = Annotated[str | None, typer.Option(help="Column with the weight of each row; 2 is the same as the row twice.")]
 Seed = Annotated[int, typer.Option(help="Seed: the same seed gives the same clusters.")]
 Starts = Annotated[int | None, typer.Option("--n-init", help="Number of starts; the best is kept.")]
@@ -125,14 +134,14 @@ def _fairclust(
     pass
 
 
-def _asked(options: Mapping[str, Any], n_clusters: int | None) -> tuple[Source, Method]:
+def _asked(context: typer.Context, options: Mapping[str, Any], n_clusters: int | None) -> tuple[Source, Method]:
     """What a command is to read and to fit, from its options by name; those it does not have keep their defaults."""
-    grouping = Grouping(options["intersections"], options["missing_groups"], parse_bins(options["bins"]))
     parsed = {
-        "grouping": grouping,
+        "groups": read_groups_options(options),
         "n_clusters": n_clusters,
+        "goal": asked_goal(context),
         "target": parse_target(options["target"]),
-        "bounds": parse_bounds(options.get("bounds")),
+        "cluster_sizes": parse_sizes(options.get("sizes")),
         "min_cluster_size": parse_size(options.get("min_cluster_size"), "--min-cluster-size"),
         "max_cluster_size": parse_size(options.get("max_cluster_size"), "--max-cluster-size"),
     }
@@ -156,7 +165,7 @@ def demo(
     run_demo(out)
 
 
-@app.command()
+@app.command(cls=GoalCommand)
 @guarded
 def fit(
     context: typer.Context,
@@ -180,33 +189,13 @@ def fit(
     missing: Missing = "error",
     standardize: Standardize = True,
     objective: Objective = "kmeans",
-    max_fairness_error: Goal = None,
-    min_balance: Annotated[
-        float | None, typer.Option(help="Another goal: smallest ratio between two groups in any cluster, 0 to 1.")
-    ] = None,
-    max_cost_increase: Annotated[
-        float | None, typer.Option(help="Another goal: the fairest clusters that cost at most so much more: 0.05.")
-    ] = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option(help="Another goal: shares between bounds, F=0.4:0.6; 0.2: from 0.8 to 1.25 times the target."),
-    ] = None,
-    round_bounds: Annotated[
-        bool, typer.Option("--round-bounds", help="With --bounds: counts may be rounded beyond them, to whole people.")
-    ] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Another goal: exact proportions, up to the rounding of counts.")
-    ] = False,
-    fairness_weight: Annotated[
-        float | None, typer.Option(help="λ of the paper, instead of a goal. 0 is plain clustering.")
-    ] = None,
-    min_cluster_size: Annotated[
-        str | None, typer.Option(help="Smallest cluster: rows (100), or a share of all of them (0.05).")
-    ] = None,
-    max_cluster_size: Annotated[str | None, typer.Option(help="Largest cluster, in the same way.")] = None,
+    sizes: Sizes = None,
+    min_cluster_size: SmallestSize = None,
+    max_cluster_size: LargestSize = None,
     target: Target = None,
     intersections: Intersections = False,
     missing_groups: MissingGroups = "error",
+    unknown_groups: UnknownGroups = "error",
     bins: Bins = None,
     label_column: Annotated[str, typer.Option(help="Name of the new column.")] = "cluster",
     soft: Annotated[bool, typer.Option("--soft", help="Also write how much each row belongs to each cluster.")] = False,
@@ -241,7 +230,7 @@ def fit(
     debug: Debug = False,
 ) -> None:
     """Cluster the rows of a file, with every group's share of each cluster near its target."""
-    source, method = _asked(locals(), parse_clusters(clusters))
+    source, method = _asked(context, locals(), parse_clusters(clusters))
     wanted = Wanted(
         out=out,
         report=report,
@@ -298,7 +287,7 @@ def predict(
     )  # fmt: skip
 
 
-@app.command()
+@app.command(cls=GoalCommand)
 @guarded
 def choose(
     context: typer.Context,
@@ -314,11 +303,7 @@ def choose(
     missing: Missing = "error",
     standardize: Standardize = True,
     objective: Objective = "kmeans",
-    max_fairness_error: Goal = None,
-    fairness_weight: Annotated[float | None, typer.Option(help="λ of the paper, instead of a goal.")] = None,
-    min_cluster_size: Annotated[
-        str | None, typer.Option(help="Smallest cluster: rows (100), or a share of all of them (0.05).")
-    ] = None,
+    min_cluster_size: SmallestSize = None,
     target: Target = None,
     intersections: Intersections = False,
     missing_groups: MissingGroups = "error",
@@ -338,12 +323,12 @@ def choose(
     """Tell what speaks for each number of clusters, with and without the goal."""
     from .choosing import parse_numbers, run_choose
 
-    source, method = _asked(locals(), None)
+    source, method = _asked(context, locals(), None)
     wanted = Wanted(report=report, json=json, force=force, config=config_text(context))
     run_choose(source, method, wanted, parse_numbers(clusters), out)
 
 
-@app.command()
+@app.command(cls=PathCommand)
 @guarded
 def path(
     context: typer.Context,
@@ -360,7 +345,6 @@ def path(
     missing: Missing = "error",
     standardize: Standardize = True,
     objective: Objective = "kmeans",
-    max_fairness_error: Goal = None,
     target: Target = None,
     intersections: Intersections = False,
     missing_groups: MissingGroups = "error",
@@ -379,14 +363,14 @@ def path(
     debug: Debug = False,
 ) -> None:
     """Show the whole trade-off between tight and fair clusters, with a page to explore it."""
-    source, method = _asked(locals(), clusters)
+    source, method = _asked(context, locals(), clusters)
     wanted = Wanted(report=report, suppress_below=suppress_below, json=json, force=force, config=config_text(context))
     from .pathing import run_path
 
     run_path(source, method, wanted, weights, out)
 
 
-@app.command()
+@app.command(cls=AuditCommand)
 @guarded
 def audit(
     context: typer.Context,
@@ -417,7 +401,8 @@ def audit(
         sensitive=sensitive,
         target=parse_target(target),
         missing=missing,
-        grouping=Grouping(intersections, missing_groups, parse_bins(bins)),
+        groups=read_groups_options(locals()),
+        goal=asked_goal(context),
         suppress_below=suppress_below,
         as_json=json,
         delimiter=delimiter,

@@ -6,16 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import polars
+import typer
 
 from .._audit.audit import audit_each
+from .._people.attributes import Groups
 from .._people.columns import to_column
 from ..errors import InvalidInputError
+from ..goals import Goal
 from ..report import audit_report, check_extras
 from .columns import group_arrays, names_in, read_groups, read_weights, rows_without_group, without_markers
 from .files import check_output
 from .people import typed_command
-from .requests import Grouping
-from .screen import note, say
+from .screen import RUN_FAILED, note, say
 from .summary import audits_as_json, print_json, show_audits
 from .tables import FileTable, read_table
 
@@ -27,7 +29,8 @@ def run_audit(
     sensitive: str,
     target: dict[str, float] | None,
     missing: str,
-    grouping: Grouping,
+    groups: Groups,
+    goal: Goal | None,
     suppress_below: float | None,
     as_json: bool,
     delimiter: str | None,
@@ -43,10 +46,10 @@ def run_audit(
         check_extras()
     table = read_table(file, delimiter=delimiter, encoding=encoding)
     table.check_columns([labels], "--labels")
-    groups, remarks = read_groups(table, names_in(sensitive, table), grouping)
+    columns, remarks = read_groups(table, names_in(sensitive, table), groups)
     clusters = without_markers(table.frame[labels])
     weights = read_weights(table, weight)
-    gaps = polars.Series(rows_without_group(groups, grouping)) | clusters.is_null()
+    gaps = polars.Series(rows_without_group(columns, groups)) | clusters.is_null()
     if weights is not None:
         gaps = gaps | polars.Series(np.isnan(weights))
     n_gaps = int(gaps.sum())
@@ -58,15 +61,16 @@ def run_audit(
     if n_gaps == table.frame.height:
         raise InvalidInputError(f"no row of {file.name} has both a cluster and a group.")
     if n_gaps:
-        groups, clusters = groups.filter(~gaps), clusters.filter(~gaps)
+        columns, clusters = columns.filter(~gaps), clusters.filter(~gaps)
         weights = None if weights is None else weights[~gaps.to_numpy()]
     reports = audit_each(
         to_column(clusters, "labels"),
-        group_arrays(groups),
+        group_arrays(columns),
+        goal=goal,
         target_proportions=target,
         sample_weight=weights,
         suppress_below=suppress_below,
-        **grouping.options(),
+        groups=groups,
     )
     first = next(iter(reports.values()))
     n_clusters = len(first.cluster_names)
@@ -84,6 +88,8 @@ def run_audit(
         show_audits(reports, f"Fairness audit of {file.name}: {first.n_samples} rows, {n_clusters} clusters")
     if report is not None and not as_json:
         say(f"Report: {report}", style="bold")
+    if goal is not None and not reports.passed:
+        raise typer.Exit(RUN_FAILED)
 
 
 def _doubts(table: FileTable, labels: str, n_clusters: int) -> list[str]:

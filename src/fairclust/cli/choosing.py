@@ -135,7 +135,7 @@ def _write(
         written["out"] = str(table)
     if wanted.report is not None:
         with stages.stage("report", f"Writing {wanted.report.name}"):
-            settings = {key: value for key, value in method.parameters().items() if key != "n_clusters"}
+            settings = {name: value for name, value in method.settings().items() if name != "n_clusters"}
             numbers_report(
                 study,
                 title=f"How many clusters for {source.file.name}?",

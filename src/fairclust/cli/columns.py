@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import polars
 
+from .._people.attributes import Groups
 from .._people.columns import to_column
+from .._table.features import Features
 from .._typing import AnyArray, FloatArray
 from ..datasets import feature_moments
 from ..errors import InvalidInputError
-from .requests import Grouping
 from .screen import shown
 from .tables import FileTable
 
@@ -69,7 +70,7 @@ class Prepared:
     @property
     def options(self) -> dict[str, Any]:
         """Arguments of the estimator that these numbers need."""
-        return {"missing_values": "observed"} if self.has_gaps else {}
+        return {"features": Features(missing="observed")} if self.has_gaps else {}
 
     @property
     def filled(self) -> FloatArray:
@@ -114,19 +115,15 @@ def choose_features(
 
 
 def read_groups(
-    table: FileTable, sensitive: Sequence[str], grouping: Grouping
+    table: FileTable, sensitive: Sequence[str], options: Groups
 ) -> tuple[polars.DataFrame, tuple[str, ...]]:
     """Give the sensitive columns (null: missing) and what is worth knowing about them."""
     table.check_columns(sensitive, "--sensitive")
-    bins = grouping.bins or {}
+    bins = options.bins or {}
     table.check_columns(list(bins), "--bins")
     strange = [name for name in bins if name not in sensitive]
     if strange:
         raise InvalidInputError(f"--bins names {strange[0]!r}, which is not among the --sensitive columns.")
-    if grouping.missing_groups not in ("error", "own", "ignore"):
-        raise InvalidInputError(
-            f"--missing-groups {grouping.missing_groups!r} is not known. Choose error, own, ignore."
-        )
     columns, remarks = [], []
     for name in sensitive:
         column = without_markers(table.frame[name])
@@ -146,7 +143,7 @@ def read_groups(
     if len(columns) > 1:
         remarks.append(
             f"Each combination of {_listed(sensitive)} is one group."
-            if grouping.intersections
+            if options.intersections
             else f"{_listed(sensitive)} are each balanced by themselves (--intersections balances their combinations)."
         )
     return polars.DataFrame(columns), tuple(remarks)
@@ -189,9 +186,9 @@ def read_weights(table: FileTable, name: str | None) -> AnyArray | None:
     return weights
 
 
-def rows_without_group(groups: polars.DataFrame, grouping: Grouping) -> AnyArray:
+def rows_without_group(groups: polars.DataFrame, options: Groups) -> AnyArray:
     """Rows that lack a group, where that matters."""
-    if grouping.missing_groups != "error":
+    if options.missing != "error":
         return np.zeros(groups.height, dtype=bool)
     missing: AnyArray = groups.select(polars.any_horizontal(polars.all().is_null())).to_series().to_numpy()
     return missing

@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from .goals import TYPED
+
 _NOT_KEPT = ("config", "debug", "force", "json")  # how a run is watched, not what it does
 
 
@@ -31,7 +33,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
         raise typer.BadParameter(f"{path} cannot be read ({error.strerror}).") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{path} is not TOML: {error}.") from None
-    known = {parameter.name or "": parameter for parameter in context.command.params}
+    known = {parameter.name or "": parameter for parameter in context.command.get_params(context)}
     defaults: dict[str, Any] = {}
     for key, value in given.items():
         name = key.replace("-", "_")
@@ -58,8 +60,9 @@ def config_text(context: typer.Context) -> str:
         The command that was typed.
     """
     lines = [f"# fairclust {context.command.name} --config run.toml"]
-    for parameter in context.command.params:
-        name, value = parameter.name or "", context.params.get(parameter.name or "")
+    values = {**context.params, **context.meta.get(TYPED, {})}
+    for parameter in context.command.get_params(context):
+        name, value = parameter.name or "", values.get(parameter.name or "")
         if name in _NOT_KEPT or value is None or value == parameter.default or value in ([], ()):
             continue
         lines.append(f"{name.replace('_', '-')} = {_written(value)}")

@@ -16,7 +16,7 @@ from ..estimators import FairKMeans
 from ..report import check_extras, model_report, path_report
 from .screen import note, percent, say, show_table
 
-_GOAL = 0.01  # the default of max_fairness_error, spelled out for the text
+_GOAL = 0.01  # the default, spelled out for the text
 _PICTURE = "fairclust-demo.png"
 _REPORT = "fairclust-demo.html"
 _EXPLORER = "fairclust-demo-path.html"
@@ -33,8 +33,8 @@ def run_demo(out: Path) -> None:
     blobs = make_synthetic()
     X: FloatArray = StandardScaler().fit_transform(blobs.data)
     groups: AnyArray = blobs.sensitive_features
-    plain = FairKMeans(blobs.n_clusters, fairness_weight=0.0, random_state=0).fit(X, sensitive_features=groups)
-    fair = FairKMeans(blobs.n_clusters, max_fairness_error=_GOAL, random_state=0).fit(X, sensitive_features=groups)
+    plain = FairKMeans(blobs.n_clusters, goal=None, random_state=0).fit(X, sensitive_features=groups)
+    fair = FairKMeans(blobs.n_clusters, goal=_GOAL, random_state=0).fit(X, sensitive_features=groups)
     before, after = (audit_each(model.labels_, groups)["group"] for model in (plain, fair))
     say(
         f"{len(X)} made-up people in two groups of equal size, A and B, with two features. Both features are put on "

@@ -11,7 +11,7 @@ import polars
 from .. import __version__
 from .._audit.audit import AuditReports, audit_encoded
 from .._audit.moves import Moves, compare_encoded
-from .._people.attributes import Population
+from .._people.attributes import Population, read_options
 from .._typing import AnyArray
 from ..errors import InvalidInputError
 from ..estimators import N_SEEDS, PlainBaseline, Stability, plain_baseline, stability
@@ -23,7 +23,7 @@ from .predicting import recipe_of
 from .requests import Method, Source, Streaming, Wanted
 from .screen import note, say, warnings_as_notes
 from .streaming import is_streamed, run_streamed
-from .summary import audits_as_json, print_json, show_audits
+from .summary import audits_as_json, goal_sentence, print_json, show_audits, told_of_goal
 from .tables import check_writable, tell_formulas, write_table
 from .timing import Stages, peak_memory_mb
 
@@ -135,7 +135,7 @@ def _write(people: People, fitted: Fitted, source: Source, wanted: Wanted) -> di
         written["moves"] = str(wanted.moves)
     if wanted.model is not None:
         recipe = recipe_of(
-            people.table, people.choice, people.prepared, people.sensitive, source.grouping,
+            people.table, people.choice, people.prepared, people.sensitive, read_options(source.groups),
             missing=source.missing, standardize=source.standardize,
         )  # fmt: skip
         fitted.model.save(wanted.model, notes=recipe.notes())
@@ -209,7 +209,7 @@ def _tell(fitted: Fitted, method: Method, wanted: Wanted, written: dict[str, str
     gap = getattr(model, "assignment_gap_", None)
     if gap is not None and np.isfinite(gap):
         say(f"The labels are within {100 * gap:.2g} % of the cheapest possible for these centres and this goal.")
-    say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
+    say(f"{goal_sentence(model)} Seed: {method.seed}. Stopped: {model.stop_reason_}.")
     say(fitted.stages.in_words)
     for name, path in written.items():
         say(f"{_FILES[name]}: {path}", style="bold")
@@ -253,7 +253,7 @@ def _summary(people: People, fitted: Fitted, method: Method, wanted: Wanted, wri
         "left_out": people.choice.ignored,
         "sensitive": list(people.sensitive),
         "remarks": [*people.remarks, *people.choice.remarks, *people.prepared.remarks],
-        "settings": method.parameters() | {"objective": method.objective},
+        "settings": method.settings(),
         "objective": float(model.objective_),
         "plain_objective": None if baseline is None else baseline.objective,
         "plain_objectives": None if baseline is None else baseline.objectives.tolist(),
@@ -261,8 +261,7 @@ def _summary(people: People, fitted: Fitted, method: Method, wanted: Wanted, wri
         "plain_max_fairness_error": None if beside is None else beside.max_fairness_error,
         "stability": None if fitted.stability is None else fitted.stability.to_dict(),
         "moves": None if fitted.moves is None else fitted.moves.to_dict(),
-        "fairness_weight": float(model.fairness_weight_),
-        "fairness_goal_met": bool(model.fairness_goal_met_),
+        **told_of_goal(model),
         "assignment_gap": _number(getattr(model, "assignment_gap_", None)),
         "lower_bound": _number(getattr(model, "lower_bound_", None)),
         "n_iter": int(model.n_iter_),

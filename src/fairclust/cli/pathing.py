@@ -14,6 +14,7 @@ from .. import __version__
 from .._audit.along_path import is_hidden_at
 from .._fit.path import FairnessPath, fairness_path
 from .._typing import AnyArray
+from ..goals import Goal, Penalty
 from ..report import check_extras, path_report
 from .files import check_output
 from .objectives import find_estimator
@@ -51,9 +52,9 @@ def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None
     people = load_people(source, stages)
     if not wanted.json:
         tell_people(people)
-    parameters = method.parameters()
-    goal = parameters["max_fairness_error"]
-    model = estimator(**(parameters | {"fairness_weight": "auto"}))
+    parameters = method.parameters() | people.prepared.options
+    goal = parameters.pop("goal")
+    model = estimator(**parameters)
     n_weights = _GRID if given is None else len(given)
     with (
         warnings_as_notes(),
@@ -64,11 +65,12 @@ def run_path(source: Source, method: Method, wanted: Wanted, weights: str | None
             model,
             people.prepared.X,
             sensitive_features=people.groups,
-            fairness_weights=given,
+            goals=None if given is None else [Penalty(weight) for weight in given],
             verbose=1,
             sample_weight=people.weights,
         )
-    written = _write(path, people, source, wanted, table, parameters, goal, stages)
+    settings = {name: value for name, value in method.settings().items() if name != "goal"}
+    written = _write(path, people, source, wanted, table, settings, goal, stages)
     if wanted.json:
         print_json(_summary(path, people, goal, stages, written, wanted.suppress_below))
     else:
@@ -94,8 +96,8 @@ def _write(
     source: Source,
     wanted: Wanted,
     table: Path | None,
-    parameters: dict[str, Any],
-    goal: float,
+    settings: dict[str, Any],
+    goal: Goal,
     stages: Stages,
 ) -> dict[str, str]:
     written = {}
@@ -116,7 +118,7 @@ def _write(
                 suppress_below=wanted.suppress_below,
                 row_numbers=None if used.all() else np.flatnonzero(used) + 1,
                 remarks=remarks_on(people),
-                settings={key: value for key, value in parameters.items() if key != "fairness_weight"},
+                settings=settings,
                 command=typed_command(),
                 config=wanted.config,
             )
@@ -133,7 +135,7 @@ def _columns(path: FairnessPath, suppress_below: float | None) -> dict[str, Any]
         return [None if hide else value for value, hide in zip(values.tolist(), hidden, strict=True)]
 
     return {
-        "fairness_weight": path.fairness_weights.tolist(),
+        "fairness_weight": _weights(path),
         "objective": path.objectives.tolist(),
         "fairness_error": kept(path.fairness_errors),
         "max_fairness_error": kept(path.max_fairness_errors),
@@ -141,17 +143,21 @@ def _columns(path: FairnessPath, suppress_below: float | None) -> dict[str, Any]
     }
 
 
-def _first_met(path: FairnessPath, goal: float) -> int | None:
-    met = np.flatnonzero(path.max_fairness_errors <= goal)
-    return int(met[0]) if len(met) else None
+def _weights(path: FairnessPath) -> list[float]:
+    """λ of each point; plain clustering has none."""
+    return [float(getattr(goal, "weight", 0.0)) for goal in path.goals]
+
+
+def _first_met(path: FairnessPath, goal: Goal) -> int | None:
+    return path.index_of(goal) if path.meets(goal).any() else None
 
 
 def _tell(
-    path: FairnessPath, goal: float, stages: Stages, written: dict[str, str], suppress_below: float | None
+    path: FairnessPath, goal: Goal, stages: Stages, written: dict[str, str], suppress_below: float | None
 ) -> None:
     header = ["λ", "objective", "cost", "fairness error", "worst cluster", "balance"]
     chosen = _first_met(path, goal)
-    rows = []
+    rows, weights = [], _weights(path)
     for i in range(len(path)):
         point = path[i]
         cost = f"{100 * (point.objective / path.objectives[0] - 1):+.1f} %" if path.objectives[0] > 0 else ""
@@ -159,13 +165,12 @@ def _tell(
         scores = [f"{point.fairness_error:.4g}", f"{point.max_fairness_error:.4g}", f"{point.balance:.3f}{mark}"]
         if is_hidden_at(path, i, suppress_below):
             scores = ["hidden", "hidden", f"hidden{mark}"]
-        rows.append([f"{point.fairness_weight:.4g}", f"{point.objective:.6g}", cost, *scores])
+        rows.append([f"{weights[i]:.4g}", f"{point.objective:.6g}", cost, *scores])
     show_table("From tight to fair", header, rows)
     if chosen is None:
-        say(f"No weight brings every cluster's fairness error to {goal:g} or less.")
+        say(f"No weight meets {goal} in every cluster.")
     else:
-        weight = path.fairness_weights[chosen]
-        say(f"← the smallest weight with a fairness error of at most {goal:g} in every cluster: λ = {weight:.4g}.")
+        say(f"← the smallest weight that meets {goal} in every cluster: λ = {weights[chosen]:.4g}.")
     say(stages.in_words)
     for name, file in written.items():
         say(f"{'Table' if name == 'out' else 'Explorer'}: {file}", style="bold")
@@ -176,7 +181,7 @@ def _tell(
 def _summary(
     path: FairnessPath,
     people: People,
-    goal: float,
+    goal: Goal,
     stages: Stages,
     written: dict[str, str],
     suppress_below: float | None,
@@ -189,8 +194,8 @@ def _summary(
         "features": people.prepared.feature_names,
         "group_names": [str(name) for name in path.group_names],
         "path": _columns(path, suppress_below),
-        "max_fairness_error": goal,
-        "selected_weight": None if chosen is None else float(path.fairness_weights[chosen]),
+        "goal": str(goal),
+        "selected_weight": None if chosen is None else _weights(path)[chosen],
         "seconds": stages.seconds,
         "peak_memory_mb": peak_memory_mb(),
         "written": written,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars
 
+from .._people.attributes import read_options
 from .._typing import AnyArray, FloatArray
 from ..errors import InvalidInputError
 from .columns import (
@@ -50,13 +51,14 @@ def load_people(source: Source, stages: Stages) -> People:
         table = read_table(source.file, delimiter=source.delimiter, encoding=source.encoding, decimal=source.decimal)
     with stages.stage("prepare", "Preparing the columns"):
         sensitive = tuple(names_in(source.sensitive, table))
-        groups, remarks = read_groups(table, sensitive, source.grouping)
+        options = read_options(source.groups)
+        groups, remarks = read_groups(table, sensitive, options)
         weights = read_weights(table, source.weight)
         apart = sensitive if source.weight is None else (*sensitive, source.weight)
         choice = choose_features(
             table, features=source.features, encode=source.encode, exclude=source.exclude, sensitive=apart
         )
-        lacking = rows_without_group(groups, source.grouping)
+        lacking = rows_without_group(groups, options)
         lacking = lacking if weights is None else lacking | np.isnan(weights)
         prepared = prepare(table, choice, lacking, missing=source.missing, standardize=source.standardize)
         used = group_arrays(groups if prepared.used.all() else groups.filter(polars.Series(prepared.used)))

@@ -17,14 +17,14 @@ import polars
 from .. import __version__
 from .._audit.audit import AuditReport, AuditReports
 from .._model_files import read_model
-from .._people.attributes import Cells
+from .._people.attributes import Cells, Groups, read_options
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..estimators import restored
 from ..metrics import Composition
 from .columns import Choice, Prepared, as_numbers, group_arrays, read_groups, without_markers
 from .files import check_output
-from .requests import MISSING_POLICIES, Grouping, Prediction
+from .requests import MISSING_POLICIES, Prediction
 from .screen import note, say, warnings_as_notes
 from .summary import audits_as_json, print_json, show_audits
 from .tables import FileTable, check_writable, read_table, tell_formulas, write_table
@@ -122,7 +122,7 @@ class Recipe:
 
 
 def recipe_of(
-    table: FileTable, choice: Choice, prepared: Prepared, sensitive: Sequence[str], grouping: Grouping, *,
+    table: FileTable, choice: Choice, prepared: Prepared, sensitive: Sequence[str], groups: Groups, *,
     missing: str, standardize: bool,
 ) -> Recipe:  # fmt: skip
     """What a fit did with the columns of its table."""
@@ -139,8 +139,8 @@ def recipe_of(
             fill[name] = without_markers(table.frame[name]).cast(polars.String).drop_nulls().mode().sort()[0]
     means, stds = (prepared.raw_means, prepared.raw_stds) if standardize else (None, None)
     return Recipe(
-        tuple(choice.numeric), categories, fill, means, stds, tuple(sensitive), grouping.missing_groups,
-        tuple(grouping.bins or ()),
+        tuple(choice.numeric), categories, fill, means, stds, tuple(sensitive), groups.missing,
+        tuple(groups.bins or ()),
     )  # fmt: skip
 
 
@@ -214,8 +214,9 @@ def open_model(path: Path) -> tuple[Any, Recipe]:
         )
     sensitive = tuple(column.name for attribute in model.attributes_ for column in attribute.columns)
     binned = tuple(c.name for attribute in model.attributes_ for c in attribute.columns if c.edges is not None)
+    missing = read_options(model.groups).missing
     return model, Recipe(
-        tuple(model.feature_names_in_.tolist()), sensitive=sensitive, missing_groups=model.missing_groups, bins=binned
+        tuple(model.feature_names_in_.tolist()), sensitive=sensitive, missing_groups=missing, bins=binned
     )
 
 
@@ -226,8 +227,8 @@ def _groups(table: FileTable, recipe: Recipe, used: AnyArray) -> dict[str, AnyAr
             f"column {absent[0]!r}, whose groups the model balances, is not in {table.path.name}. Add it, or add "
             "--no-groups to send every row to the nearest centre."
         )
-    grouping = Grouping(missing_groups=recipe.missing_groups, bins=dict.fromkeys(recipe.bins, 2))
-    groups, _ = read_groups(table, recipe.sensitive, grouping)
+    options = Groups(missing=recipe.missing_groups, bins=dict.fromkeys(recipe.bins, 2))
+    groups, _ = read_groups(table, recipe.sensitive, options)
     return group_arrays(groups if used.all() else groups.filter(polars.Series(used)))
 
 

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from .._people.attributes import Groups
+    from ..goals import Goal
+
 MISSING_POLICIES = ("error", "drop", "impute", "observed")
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """How sensitive columns become groups."""
-
-    intersections: bool = False
-    missing_groups: str = "error"
-    bins: dict[str, int] | None = None
-
-    def options(self) -> dict[str, Any]:
-        """Arguments of estimators and audits."""
-        return {
-            "intersections": self.intersections,
-            "missing_groups": self.missing_groups,
-            "quantile_bins": self.bins,
-        }
 
 
 @dataclass(frozen=True)
@@ -44,7 +32,7 @@ class Source:
     encoding: str | None = None
     decimal: str | None = None
     weight: str | None = None
-    grouping: Grouping = field(default_factory=Grouping)
+    groups: Groups | None = None
 
 
 @dataclass(frozen=True)
@@ -53,13 +41,8 @@ class Method:
 
     n_clusters: int | None  # None: as -k auto finds
     objective: str = "kmeans"
-    fairness_weight: float | None = None
-    max_fairness_error: float | None = None
-    min_balance: float | None = None
-    max_cost_increase: float | None = None
-    bounds: Any = None
-    round_bounds: bool = False
-    exact: bool = False
+    goal: Goal | None = None  # None: the estimators' own
+    cluster_sizes: str | list[int] | None = None
     min_cluster_size: float | None = None
     max_cluster_size: float | None = None
     target: dict[str, float] | None = None
@@ -67,43 +50,35 @@ class Method:
     n_init: int | None = None
     max_iter: int = 300
     jobs: int | None = None
-    grouping: Grouping = field(default_factory=Grouping)
+    groups: Groups | None = None
 
     def parameters(self) -> dict[str, Any]:
         """Arguments of the estimator."""
-        from .._checks import DEFAULT_MAX_FAIRNESS_ERROR
+        from ..estimators import DEFAULT_GOAL
+        from ..goals import read_goal
 
-        asked = {
-            "--fairness-weight": self.fairness_weight,
-            "--max-fairness-error": self.max_fairness_error,
-            "--min-balance": self.min_balance,
-            "--max-cost-increase": self.max_cost_increase,
-            "--bounds": self.bounds,
-            "--exact": self.exact or None,
-        }
-        given = [option for option, value in asked.items() if value is not None]
-        if len(given) > 1:
-            raise InvalidInputError(f"{' and '.join(given)} are both given. Give one of them.")
-        goal = DEFAULT_MAX_FAIRNESS_ERROR if self.max_fairness_error is None else self.max_fairness_error
-        parameters = {
+        sizes = {name: getattr(self, name) for name in ("cluster_sizes", "min_cluster_size", "max_cluster_size")}
+        sizes = {name: size for name, size in sizes.items() if size is not None}
+        if sizes and self.objective == "ncut":
+            raise InvalidInputError(
+                "--sizes, --min-cluster-size and --max-cluster-size need --objective kmeans or kmedian."
+            )
+        return sizes | {
             "n_clusters": self.n_clusters,
-            "fairness_weight": "auto" if self.fairness_weight is None else self.fairness_weight,
-            "max_fairness_error": 0.0 if self.exact else goal,
-            "min_balance": self.min_balance,
-            "max_cost_increase": self.max_cost_increase,
-            "bounds": self.bounds,
-            "round_bounds": self.round_bounds,
+            "goal": read_goal(DEFAULT_GOAL) if self.goal is None else self.goal,
             "target_proportions": self.target,
+            "groups": self.groups,
             "n_init": "auto" if self.n_init is None else self.n_init,
             "max_iter": self.max_iter,
             "random_state": self.seed,
             "n_jobs": self.jobs,
         }
-        sizes = {"min_cluster_size": self.min_cluster_size, "max_cluster_size": self.max_cluster_size}
-        sizes = {name: size for name, size in sizes.items() if size is not None}
-        if sizes and self.objective == "ncut":
-            raise InvalidInputError("--min-cluster-size and --max-cluster-size need --objective kmeans or kmedian.")
-        return parameters | sizes | self.grouping.options()
+
+    def settings(self) -> dict[str, Any]:
+        """The same as plain values, and the objective."""
+        parameters = self.parameters()
+        groups = None if self.groups is None else asdict(self.groups)
+        return parameters | {"goal": str(parameters["goal"]), "groups": groups, "objective": self.objective}
 
 
 @dataclass(frozen=True)
@@ -153,6 +128,23 @@ class Streaming:
     dask: str | None = None
 
 
+def read_groups_options(options: Mapping[str, Any]) -> Groups:
+    """How sensitive columns become groups, from the options of a command."""
+    from .._people.attributes import Groups
+
+    choices = {"missing_groups": ("error", "own", "ignore"), "unknown_groups": ("error", "nearest")}
+    for name, known in choices.items():
+        value = options.get(name, "error")
+        if value not in known:
+            raise InvalidInputError(f"--{name.replace('_', '-')} {value!r} is not known. Choose {', '.join(known)}.")
+    return Groups(
+        intersections=options["intersections"],
+        bins=parse_bins(options["bins"]),
+        missing=options["missing_groups"],
+        unknown=options.get("unknown_groups", "error"),
+    )
+
+
 def parse_bins(texts: list[str] | None) -> dict[str, int] | None:
     """Read ``age=4,income=3`` (the option may be repeated).
 
@@ -183,26 +175,14 @@ def parse_target(texts: list[str] | None) -> dict[str, float] | None:
     return shares or None
 
 
-def parse_bounds(texts: list[str] | None) -> Any:
-    """Read ``F=0.4:0.6`` (a lower and an upper share), or a number δ: (1 − δ) to 1/(1 − δ) times the target.
-
-    Parameters
-    ----------
-    texts : list of str or None
-        What was typed after each ``--bounds``.
-    """
-    if not texts:
-        return None
-    if len(texts) == 1 and "=" not in texts[0]:
-        return _share(texts[0], "--bounds", texts[0], "a number or group=lower:upper. Write 0.2 or F=0.4:0.6")
-    example = "group=lower:upper. Write F=0.4:0.6"
-    bounds: dict[str, tuple[float, float]] = {}
-    for name, pair in _pairs(texts, "--bounds", example):
-        low, found, high = pair.partition(":")
-        if not found:
-            raise InvalidInputError(f"--bounds has '{name}={pair}', which is not {example}.")
-        bounds[name] = _share(low, "--bounds", pair, example), _share(high, "--bounds", pair, example)
-    return bounds
+def parse_sizes(text: str | None) -> str | list[int] | None:
+    """Read ``equal``, or the rows of each cluster: ``100,200,50``."""
+    if text is None or text.strip().lower() == "equal":
+        return None if text is None else "equal"
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InvalidInputError(f"--sizes {text!r} is neither 'equal' nor a number of rows per cluster: 100,200,50.")
+    return [int(part) for part in parts]
 
 
 def parse_size(text: str | None, option: str) -> float | None:

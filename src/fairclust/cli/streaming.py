@@ -15,6 +15,7 @@ from .. import __version__
 from .._audit.audit import AuditReport, AuditReports
 from .._checks import resolve_threads
 from .._files import scratch_directory
+from .._people.attributes import read_options
 from .._typing import IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from ..metrics import Composition
@@ -27,7 +28,7 @@ from .objectives import WORDS, find_estimator
 from .predicting import Recipe
 from .requests import Method, Source, Streaming, Wanted
 from .screen import note, say, warnings_as_notes
-from .summary import audits_as_json, listed, print_json, show_audits
+from .summary import audits_as_json, goal_sentence, listed, print_json, show_audits, told_of_goal
 from .tables import FileTable, is_parquet
 from .timing import Stages, peak_memory_mb
 
@@ -186,9 +187,10 @@ def _standardised(
                     )
             scale = np.where(scale > 0, scale, 1.0)
     labels_to = scratch / "labels.npy" if kind is ParquetBlocks else None
+    groups = read_options(source.groups)
     recipe = Recipe(
         choice.numeric, means=offset, stds=scale, sensitive=tuple(sensitive),
-        missing_groups=source.grouping.missing_groups, bins=tuple(source.grouping.bins or ()),
+        missing_groups=groups.missing, bins=tuple(groups.bins or ()),
     )  # fmt: skip
     return kind(source.file, columns=choice.numeric, offset=offset, scale=scale, labels_to=labels_to), recipe
 
@@ -260,10 +262,9 @@ def _tell(
                 "features": list(choice.numeric),
                 "left_out": choice.ignored,
                 "sensitive": sensitive,
-                "settings": method.parameters() | {"objective": method.objective, "out_of_core": True},
+                "settings": method.settings() | {"out_of_core": True},
                 "objective": float(model.objective_),
-                "fairness_weight": float(model.fairness_weight_),
-                "fairness_goal_met": bool(model.fairness_goal_met_),
+                **told_of_goal(model),
                 "n_iter": int(model.n_iter_),
                 "stop_reason": str(model.stop_reason_),
                 "audit": audits_as_json(audit),
@@ -276,7 +277,7 @@ def _tell(
         )
         return
     show_audits(audit, f"{model.n_clusters} clusters, fair {WORDS[method.objective][0]}")
-    say(f"Fairness weight λ: {model.fairness_weight_:.6g}. Seed: {method.seed}. Stopped: {model.stop_reason_}.")
+    say(f"{goal_sentence(model)} Seed: {method.seed}. Stopped: {model.stop_reason_}.")
     say(stages.in_words)
     if wanted.model is not None:
         say(f"Model: {wanted.model}", style="bold")

@@ -24,7 +24,7 @@ def show_audits(reports: AuditReports, title: str) -> None:
 def show_audit(report: AuditReport, title: str) -> None:
     """Print the make-up of the clusters and what is worth saying about it."""
     hidden = Hidden.of(report.composition, report.suppress_below)
-    header, *rows = table_cells(report.composition, hidden)
+    header, *rows = table_cells(report, hidden)
     if len(rows) > _MOST_ROWS + 2:
         worst = np.sort(np.argsort(-report.fairness_errors, kind="stable")[:_MOST_ROWS])
         rows = [*(rows[k] for k in worst), *rows[-2:]]
@@ -47,7 +47,7 @@ def audit_as_json(report: AuditReport) -> dict[str, Any]:
         if hidden.sizes[k]:
             cluster["size"] = None
         if hidden.rows[k]:
-            cluster["fairness_error"] = cluster["balance"] = None
+            cluster |= dict.fromkeys({"fairness_error", "balance", "figure"} & cluster.keys())
     if hidden.any:
         found |= {"fairness_error": None, "max_fairness_error": None, "balance": None}
     if hidden.totals.any():
@@ -65,7 +65,26 @@ def audits_as_json(reports: AuditReports) -> dict[str, Any]:
     if len(found) == 1:
         return next(iter(found.values()))
     errors = [one["max_fairness_error"] for one in found.values()]
-    return {"max_fairness_error": None if None in errors else max(errors), "attributes": found}
+    told: dict[str, Any] = {"max_fairness_error": None if None in errors else max(errors), "attributes": found}
+    return told if reports.goal is None else told | {"passed": reports.passed}
+
+
+def told_of_goal(model: Any) -> dict[str, Any]:
+    """What a fit says of its goal, as plain values."""
+    return {
+        "goal": None if model.goal_ is None else str(model.goal_),
+        "goal_met": bool(model.goal_met_),
+        "fairness_weight": float(model.fairness_weight_),
+        "n_evaluations": int(model.n_evaluations_),
+    }
+
+
+def goal_sentence(model: Any) -> str:
+    """The goal of a fit, and whether it was met."""
+    goal = model.goal_
+    if goal is None or not goal.is_constraint:
+        return f"Cost: {goal}." if goal is not None else "No goal: plain clustering."
+    return f"Goal: {goal}, {'met' if model.goal_met_ else 'missed'}."
 
 
 def print_json(summary: dict[str, Any]) -> None:

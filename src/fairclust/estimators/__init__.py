@@ -1,5 +1,6 @@
 """The estimators, one file each, thin: the work is done in :mod:`fairclust._fit.loop` and below."""
 
+from ._base import DEFAULT_GOAL
 from ._kmeans import FairKMeans
 from ._kmedian import FairKMedian
 from ._ncut import FairNCut
@@ -8,6 +9,7 @@ from ._saving import load, restored
 from ._stability import Stability, stability
 
 __all__ = [
+    "DEFAULT_GOAL",
     "N_SEEDS",
     "FairKMeans",
     "FairKMedian",

@@ -9,17 +9,12 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from .._table.coded import CodedRows
-from .._table.features import GOWER, FeatureOptions, Features, has_words, is_table, learn_features, read_table
+from .._table.features import GOWER, LearnedFeatures, has_words, is_table, learn_features, read_features, read_table
 from .._typing import FloatArray
 from ..errors import InvalidInputError
 
 
-def options_of(model: Any) -> FeatureOptions:
-    """What the user said about the columns."""
-    return FeatureOptions(model.categorical_features, model.missing_values, model.feature_weights, GOWER)
-
-
-def read_fitted(model: Any, X: Any, weights: FloatArray | None) -> tuple[Features, CodedRows]:
+def read_fitted(model: Any, X: Any, weights: FloatArray | None) -> tuple[LearnedFeatures, CodedRows]:
     """How the columns of a fit are counted, and its rows."""
     if sparse.issparse(X):
         raise InvalidInputError(
@@ -28,11 +23,11 @@ def read_fitted(model: Any, X: Any, weights: FloatArray | None) -> tuple[Feature
         )
     columns = read_table(X)
     validate_data(model, X if is_table(X) else np.asarray(X), skip_check_array=True)
-    features = learn_features(columns, options_of(model), weights)
+    features = learn_features(columns, read_features(model.features), weights, GOWER)
     return features, features.encode(columns)
 
 
-def read_new(model: Any, features: Features, X: Any) -> CodedRows:
+def read_new(model: Any, features: LearnedFeatures, X: Any) -> CodedRows:
     """New rows, read as those of the fit were."""
     validate_data(model, X if is_table(X) else np.asarray(X), skip_check_array=True, reset=False)
     return features.encode(read_table(X))
@@ -45,8 +40,8 @@ def refuse_tables(model: Any, X: Any) -> None:
             f"X has columns of words, which metric={model.metric!r} cannot compare. Use metric='gower', which compares "
             "numbers, words and gaps, or drop these columns."
         )
-    if options_of(model).are_given:
+    if read_features(model.features).are_given:
         raise InvalidInputError(
-            "categorical_features, missing_values and feature_weights go with metric='gower', but metric is "
-            f"{model.metric!r}. Use 'gower', or leave them at their defaults."
+            "features=Features(...) goes with metric='gower', but metric is "
+            f"{model.metric!r}. Use 'gower', or leave features out."
         )

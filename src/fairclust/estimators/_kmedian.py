@@ -12,18 +12,18 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks as checks
-from .._fit.problem import Problem, WeightedFit
+from .._fit.fit import Fit
 from .._objectives import GowerObjective, Objective
 from .._objectives.coded_seeds import row_centers
 from .._objectives.gower import gower_starts
 from .._objectives.kmedian import CENTERS, METRICS, KMedianObjective, MedianObjective
-from .._people.attributes import Attributes
+from .._people.attributes import Groups
 from .._table.coded import CodedRows
-from .._table.features import Features, is_table, read_table
+from .._table.features import Features, LearnedFeatures, is_table, read_features, read_table
 from .._table.gower import distances, places
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
-from ..scaling import BlockData, StreamedKMedian
+from ._base import Problem
 from ._docs import shared_docs
 from ._gower import read_fitted, read_new, refuse_tables
 from ._predict import PredictingClusterer
@@ -35,8 +35,9 @@ class FairKMedian(PredictingClusterer):
 
     %(promise)s
 
-    Minimises ``F + fairness_weight · Σ_k KL(target ‖ shares in cluster k)``, where F is the sum of distances to the
-    clusters' medoids, or to their geometric medians (Ziko et al., "Variational Fair Clustering", AAAI 2021).
+    With a :class:`~fairclust.Penalty` it minimises ``F + weight · Σ_k KL(target ‖ shares in cluster k)``, where F is
+    the sum of distances to the clusters' medoids, or to their geometric medians (Ziko et al., "Variational Fair
+    Clustering", AAAI 2021); with any other goal F alone, over the clusterings that meet it.
 
     Parameters
     ----------
@@ -47,21 +48,14 @@ class FairKMedian(PredictingClusterer):
     center : {"medoid", "geometric"}, default="medoid"
         "medoid": the row of a cluster with the least sum of distances to its other rows. "geometric": the place in
         space with that property; for manhattan the median of every feature, for gower also the commonest category.
-    fairness_weight : float or "auto", default="auto"
-        λ of the paper, a number ≥ 0; 0 is plain K-median. λ has the units of F: it grows with the data and with their
-        scale. "auto": reach a goal at the least cost found, with a weight of its own for each cluster.
-    %(fairness_goals)s
+    %(goal)s
     %(groups)s
-    %(rows)s
-    %(gower_columns)s
+    %(features)s
+    %(sizes)s
     %(solver_of_rows)s
-    %(lipschitz)s
     %(starts)s
     %(max_iter)s
     %(tol_of_centers)s
-    assignments : {"hard", "soft"}, default="hard"
-        What the centres are the medoids, or medians, of.
-    %(polish)s
     %(machine)s
 
     Attributes
@@ -95,25 +89,22 @@ class FairKMedian(PredictingClusterer):
     the fit moves. The exact search compares rows with cells of the cluster first, and few rows with all others: on real
     data a few percent of all pairs. A cluster of up to 7,000 rows is always searched exactly; in a larger one the
     search may take 2²⁶ distances, or 512 per row, and ``medoid_search_`` says when that was not enough. With
-    "manhattan" and "gower" it sorts instead, and is exact at any size. Up to 262,144 rows the fit goes on until exact
+    "manhattan" and "gower" it sorts instead, and is exact at any size. Up to 65,536 rows the fit goes on until exact
     medoids settle; above, they are computed for the final labels.
 
-    Medoids are sticky: a fit of medoids alone stops early, in worse clusters. So the fit finds geometric medians first
-    (of a sample, from 262,144 rows on; not with ``solver="bound"`` or soft assignments) and goes on with medoids from
-    there. ``energy_history_`` and ``n_iter_`` are those of the medoids.
-
-    A medoid stays in its cluster for the next outer iteration, so that the energy falls at every step; it may therefore
-    hold a label that :meth:`predict` would not give it.
+    Medoids are sticky: a fit of medoids alone stops early, in worse clusters. So the fit finds geometric medians first,
+    on a subsample (not with ``solver="bound"``) and goes on with medoids from there. ``energy_history_`` and
+    ``n_iter_`` are those of the medoids.
 
     Memory beyond the input is about 1.2 · n_samples · n_clusters · 4 bytes and a copy of the largest cluster (with soft
     assignments, n_samples · n_clusters · 4 bytes more). The result is the same for any number of threads.
 
     Examples
     --------
-    >>> from fairclust import FairKMedian
+    >>> from fairclust import FairKMedian, Penalty
     >>> from fairclust.datasets import make_synthetic_unequal
     >>> data = make_synthetic_unequal()
-    >>> model = FairKMedian(2, fairness_weight=10, random_state=0)
+    >>> model = FairKMedian(2, goal=Penalty(10), random_state=0)
     >>> model = model.fit(data.data, sensitive_features=data.sensitive_features)
     >>> bool((data.data[model.medoid_indices_] == model.cluster_centers_).all())
     True
@@ -121,10 +112,7 @@ class FairKMedian(PredictingClusterer):
     'exact'
     """
 
-    categorical_features: Any
-    missing_values: str
-    feature_weights: Any
-    _features: Features | None  # how fit() read a table; None: X was numbers
+    _features: LearnedFeatures | None  # how fit() read a table; None: X was numbers
     medoid_indices_: IntArray
     medoid_search_: str
     n_distance_evaluations_: int
@@ -135,36 +123,40 @@ class FairKMedian(PredictingClusterer):
         *,
         metric: str = "euclidean",
         center: str = "medoid",
-        fairness_weight: float | str = "auto",
-        max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
-        min_balance: float | None = None,
-        max_cost_increase: float | None = None,
-        bounds: Any = None,
-        round_bounds: bool = False,
+        goal: Any = 0.01,
         target_proportions: Any = None,
-        attribute_weights: Any = None,
-        intersections: bool = False,
-        missing_groups: str = "error",
-        quantile_bins: Any = None,
-        min_cluster_size: float | None = None,
-        max_cluster_size: float | None = None,
-        unknown_groups: str = "error",
-        categorical_features: Any = "from_dtype",
-        missing_values: str = "error",
-        feature_weights: Any = None,
-        solver: str = "dual",
-        lipschitz: float = 2.0,
+        groups: Groups | None = None,
+        features: Features | None = None,
+        cluster_sizes: Any = None,
+        min_cluster_size: Any = None,
+        max_cluster_size: Any = None,
+        solver: Any = "dual",
         init: Any = "k-means++",
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
-        assignments: str = "hard",
-        polish: bool | str = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int | Callable[[int, float], None] = 0,
     ) -> None:
-        super().__init__(locals())
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.center = center
+        self.goal = goal
+        self.target_proportions = target_proportions
+        self.groups = groups
+        self.features = features
+        self.cluster_sizes = cluster_sizes
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @property
     def cluster_profiles_(self) -> Any:
@@ -177,10 +169,12 @@ class FairKMedian(PredictingClusterer):
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing_values != "error" and self.metric == "gower"
+        tags.input_tags.allow_nan = read_features(self.features).missing != "error" and self.metric == "gower"
         return tags
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Any, FloatArray | None]:
+        checks.check_choice("metric", self.metric, (*METRICS, "gower"))
+        checks.check_choice("center", self.center, CENTERS)
         self._features = None
         if self.metric != "gower":
             refuse_tables(self, X)
@@ -229,50 +223,44 @@ class FairKMedian(PredictingClusterer):
         nearest = self.transform(X).min(axis=1)
         return -float(nearest.sum() if sample_weight is None else np.asarray(sample_weight, dtype=float) @ nearest)
 
-    def _objective(self, X: Any, weights: FloatArray | None) -> MedianObjective:
-        center = checks.check_choice("center", self.center, CENTERS)
+    def _objective(self, X: Any) -> MedianObjective:
         if isinstance(X, CodedRows):
-            return GowerObjective(X, center, weights=weights)
-        return KMedianObjective(X, self.metric, center, weights=weights)
+            return GowerObjective(X, self.center)
+        return KMedianObjective(X, self.metric, self.center)
 
     def _why_not_streamed(self) -> str | None:
-        if self.metric != "euclidean" or not self._settings().assignments.are_hard:
-            return (
-                f"FairKMedian(metric={self.metric!r}, assignments={self.assignments!r}) needs X in memory. "
-                "Block by block, use euclidean distances and hard assignments."
-            )
+        if self.metric != "euclidean":
+            return f"FairKMedian(metric={self.metric!r}) needs X in memory. Block by block, use euclidean distances."
+        if getattr(self.solver, "soft", False):
+            return "BoundOptimization(soft=True) for FairKMedian needs X in memory. Block by block, use soft=False."
         return super()._why_not_streamed()
 
-    def _streamed_objective(self, data: BlockData) -> Objective:
-        return StreamedKMedian(data, self.center)
+    def _streamed_objective(self, data: Any) -> Objective:
+        from ..scaling import StreamedKMedian
 
-    def _settings(self) -> Any:
-        checks.check_choice("metric", self.metric, (*METRICS, "gower"))
-        checks.check_choice("center", self.center, CENTERS)
-        return super()._settings()
+        return StreamedKMedian(self.center)
 
-    def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
-        if self.center == "medoid":
-            fit = self._store_medoids(problem, fit)
-        super()._store(problem, attributes, fit)
-
-    def _store_medoids(self, problem: Problem, fit: WeightedFit) -> WeightedFit:
-        """Store the exact medoids of the final labels; return the fit with its centres and objective theirs."""
-        result = fit.result
-        assert isinstance(problem.objective, MedianObjective | StreamedKMedian)
-        medoids = problem.objective.medoids(problem.sweep, result.labels)  # type: ignore[arg-type]
-        self.medoid_indices_ = np.where(medoids.positions >= 0, problem.sweep.rows_of(medoids.positions), -1)
-        self.n_distance_evaluations_ = problem.objective.effort.n_distances
+    def _store_centers(self, problem: Problem, found: Fit) -> None:
+        super()._store_centers(problem, found)
+        if self.center != "medoid":
+            return
+        rows, objective = problem.points.rows, problem.points.objective
+        medoids = objective.medoids(rows, found.assigned.labels)  # type: ignore[attr-defined]
+        self.medoid_indices_ = np.where(medoids.positions >= 0, rows.rows_of(medoids.positions), -1)
+        self.n_distance_evaluations_ = objective.effort.n_distances  # type: ignore[attr-defined]
         above = medoids.value / medoids.lower - 1.0 if medoids.lower > 0 else np.inf
         self.medoid_search_ = (
             "exact"
             if medoids.is_exact
             else f"approximate: the objective is at most {100 * above:.2g} % above the one with exact medoids"
         )
-        history, energy = result.energy_history, result.energy
-        if problem.settings.assignments.are_hard or not fit.fairness_weights.any():
-            energy = result.energy - result.objective + medoids.value
-            history = np.append(history[:-1], energy)
-        parameters = np.where(medoids.positions[:, None] >= 0, medoids.centers, result.parameters)
-        result = replace(result, parameters=parameters, objective=medoids.value, energy=energy, energy_history=history)
-        return replace(fit, result=result)
+        self.cluster_centers_ = np.where(medoids.positions[:, None] >= 0, medoids.centers, found.own_centers)
+
+    def _exact(self, problem: Problem, found: Fit) -> Fit:
+        """The fit with exact medoids of its labels."""
+        if self.center != "medoid":
+            return found
+        medoids = problem.points.objective.medoids(problem.points.rows, found.assigned.labels)  # type: ignore[attr-defined]
+        less = found.cost - medoids.value
+        bound = min(found.lower_bound, medoids.value)
+        return replace(found, cost=medoids.value, energy=found.energy - less, lower_bound=bound)

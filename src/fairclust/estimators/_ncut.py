@@ -10,30 +10,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from .. import _checks as checks
-from .._fairness.term import representation
-from .._fit.aims import Aim
-from .._fit.problem import Problem, WeightedFit
+from .._data.in_memory import InMemory
+from .._data.layout import build_layout
+from .._data.seeding import starting_centers
+from .._fit.fit import Fit
+from .._fit.request import Request
+from .._graph.fit import MANY_LINKS, Cut, fairness_of, fit_graph
 from .._graph.levels import GraphLevel
-from .._graph.problem import COARSE, MANY_LINKS, NCutProblem, open_graph
-from .._objectives import KMeansObjective, NCutObjective
+from .._graph.starts import COARSE, Starts, open_graph
+from .._objectives import KMeansObjective
 from .._objectives.gower import gower_starts
-from .._people.attributes import Attributes, Population
-from .._sweep.layout import build_layout
-from .._sweep.memory import InMemorySweep
-from .._sweep.seeding import starting_centers
+from .._people.attributes import Groups
 from .._table.coded import CodedRows
-from .._table.features import Features
+from .._table.features import Features, LearnedFeatures
 from .._table.gower import distances, nearest
 from .._table.sensitive import apart
-from .._typing import FloatArray, IntArray
+from .._typing import IntArray
 from ..errors import InvalidInputError
+from ..goals import attributes_of
 from ..graphs import check_affinity, graph_of_neighbors, nearest_neighbors_graph, to_graph
-from ._base import FairClusterer
+from ..solvers import BoundOptimization, Dual
+from ._base import FairClusterer, Problem, _print_iteration
 from ._docs import shared_docs
 from ._gower import read_fitted, refuse_tables
 from ._machine import warn_if_slow
-
-_NOTHING = np.zeros(0, dtype=np.int32)
 
 
 @shared_docs
@@ -42,9 +42,10 @@ class FairNCut(FairClusterer):
 
     %(promise)s
 
-    Minimises ``F + fairness_weight · Σ_k KL(target ‖ shares in cluster k)``, where F is the normalized cut of a graph,
-    ``K − Σ_k S_kᵗWS_k / dᵗS_k``: the share of each cluster's links that leave it, added up (Ziko et al., "Variational
-    Fair Clustering", AAAI 2021).
+    With a :class:`~fairclust.Penalty` it minimises ``F + weight · Σ_k KL(target ‖ shares in cluster k)``, where F is
+    the normalized cut of a graph, ``K − Σ_k S_kᵗWS_k / dᵗS_k``: the share of each cluster's links that leave it, added
+    up (Ziko et al., "Variational Fair Clustering", AAAI 2021); with any other goal F alone, over the clusterings that
+    meet it.
 
     Parameters
     ----------
@@ -57,16 +58,14 @@ class FairNCut(FairClusterer):
     metric : {"euclidean", "gower"}, default="euclidean"
         The distance that makes neighbours. "gower": for tables of numbers, words and gaps, as in FairKMedian; all
         pairs are compared.
-    fairness_weight : float or "auto", default="auto"
-        λ of the paper, a number ≥ 0; 0 is plain Ncut. Ncut is between 0 and n_clusters whatever the size of the graph,
-        so weights from 1 to 100 are usual. "auto": the smallest λ found that meets ``max_fairness_error``.
-    %(fairness_goals)s
+    %(goal)s
+        Ncut is between 0 and n_clusters whatever the size of the graph, so penalties from 1 to 100 are usual.
     %(groups)s
-    %(gower_columns)s
-    solver : {"dual", "bound"}, default="dual"
-        Who takes the bound steps. "dual": Newton steps on one price per cluster and group. "bound": Algorithm 1 of the
-        paper, much slower; costs are counted in n_samples times Ncut, or its steps would be lost in rounding.
-    %(lipschitz)s
+    %(features)s
+    solver : {"dual", "bound"} or a record of :mod:`fairclust.solvers`, default="dual"
+        Who takes the bound steps. "dual": Newton's method on one price per cluster and group; with
+        ``solvers.Dual(local_search=False)`` no cycles of moves follow. "bound": Algorithm 1 of the paper, for a
+        penalty, without cycles of moves; much slower.
     init : {"spectral", "k-means++", "random"}, array or callable, default="spectral"
         "spectral": plain and fair spectral embeddings of a coarse graph, many starts each, the best taken down to the
         graph. "k-means++" and "random": labels of the nearest of starting centres, as in the paper; points only. An
@@ -75,15 +74,9 @@ class FairNCut(FairClusterer):
         Number of starts; for "spectral", of coarse graphs, compared before they are refined. "auto": 4 coarse
         graphs (1 up to 2,000 nodes and above 4,000,000 stored links), 1 k-means++ start or array, 10 "random" starts or
         callables.
-    polish : bool or "auto", default="auto"
-        Whether moves of single nodes and of coarse nodes follow the bound steps. "auto" is True; False is the paper's
-        method.
     %(max_iter)s
     tol : float, default=1e-4
-        Stop when fewer than this share of the nodes move, or cycles of moves lower the energy by less than this share.
-    assignments : {"hard", "soft"}, default="hard"
-        What the bound touches at. "soft" is what the paper writes: with ``polish=False`` the relaxed energy falls and
-        is reported; otherwise the labels it ends with are one more start.
+        Cycles of moves end when one lowers the energy by less than this share of it.
     random_state : int, RandomState or None, default=None
         Seed of the graph, the starts and the moves.
     n_jobs : int or None, default=None
@@ -102,18 +95,20 @@ class FairNCut(FairClusterer):
     objective_ : float
         Ncut of the labels, as :func:`fairclust.metrics.ncut_objective` counts it.
     energy_ : float
-        ``objective_ + fairness_weight_ · fairness_error_``, or the relaxed energy (see ``assignments``).
+        ``objective_`` plus the penalty, where the goal is one.
     energy_history_ : ndarray of shape (n_iter_,)
         Energy after the start, each bound step and each cycle of moves; it never rises.
     %(fairness_)s
+    goal_, goal_met_ : Goal or None, bool
+        The goal as it was understood, and whether it is met.
+    cluster_weights_ : ndarray of shape (n_clusters,) or (n_clusters, n_attributes)
+        What the goal's constraint is worth in each cluster; of a penalty, its weight.
     fairness_weight_ : float
-        The λ that was used.
+        λ of a penalty, else NaN.
     lower_bound_, assignment_gap_ : float
         NaN: the bound on Ncut's majoriser is no bound on Ncut.
-    fairness_goal_met_ : bool
-        Whether every cluster is within ``max_fairness_error``.
-    n_iter_, n_sweeps_ : int
-        Steps of the chosen fit; passes over the point costs of all fits.
+    n_iter_, n_evaluations_ : int
+        Steps of the chosen fit; evaluations of the dual of all fits.
     %(ending_)s
 
     Notes
@@ -134,12 +129,8 @@ class FairNCut(FairClusterer):
     0.00 at 0.00
     """
 
-    categorical_features: Any
-    missing_values: str
-    feature_weights: Any
-    _features: Features | None  # how fit() read a table; None: X was numbers or a graph
+    _features: LearnedFeatures | None  # how fit() read a table; None: X was numbers or a graph
 
-    # Subclasses of BaseEstimator are described by their arguments alone, so the graph's come with the others.
     def __init__(
         self,
         n_clusters: int = 8,
@@ -147,33 +138,35 @@ class FairNCut(FairClusterer):
         affinity: str = "nearest_neighbors",
         n_neighbors: int = 20,
         metric: str = "euclidean",
-        fairness_weight: float | str = "auto",
-        max_fairness_error: float = checks.DEFAULT_MAX_FAIRNESS_ERROR,
-        min_balance: float | None = None,
-        max_cost_increase: float | None = None,
-        bounds: Any = None,
-        round_bounds: bool = False,
+        goal: Any = 0.01,
         target_proportions: Any = None,
-        attribute_weights: Any = None,
-        intersections: bool = False,
-        missing_groups: str = "error",
-        quantile_bins: Any = None,
-        categorical_features: Any = "from_dtype",
-        missing_values: str = "error",
-        feature_weights: Any = None,
-        solver: str = "dual",
-        lipschitz: float = 2.0,
+        groups: Groups | None = None,
+        features: Features | None = None,
+        solver: Any = "dual",
         init: Any = "spectral",
         n_init: int | str = "auto",
-        polish: bool | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
-        assignments: str = "hard",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int | Callable[[int, float], None] = 0,
     ) -> None:
-        super().__init__(locals())
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.goal = goal
+        self.target_proportions = target_proportions
+        self.groups = groups
+        self.features = features
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
         """Cluster points, or the nodes of a graph.
@@ -206,13 +199,11 @@ class FairNCut(FairClusterer):
         tags.input_tags.sparse = self.affinity == "precomputed"
         return tags
 
-    def _problem(
-        self, X: Any, sensitive_features: Any, sample_weight: Any
-    ) -> tuple[Problem, Population, list[FloatArray]]:
+    def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> Problem:
         """Check everything, build the graph, then put the parts together."""
-        solver, settings, n_starts = self._checked()
         is_graph = checks.check_choice("affinity", self.affinity, ("nearest_neighbors", "precomputed")) == "precomputed"
         n_neighbors = checks.check_count("n_neighbors", self.n_neighbors)
+        n_starts = self._n_starts()
         if hasattr(X, "is_directed"):
             raise InvalidInputError(
                 "X is a NetworkX graph. Pass its affinity matrix: W, nodes = "
@@ -225,7 +216,6 @@ class FairNCut(FairClusterer):
         W = check_affinity(X) if is_graph else None
         population = self._population(beside.sensitive_features, n_samples, None)
         cells = population.cells
-        fairness = representation(population.attributes.parts, cells.membership)
         n_threads = checks.resolve_threads(self.n_jobs)
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(np.iinfo(np.int32).max))
@@ -235,26 +225,40 @@ class FairNCut(FairClusterer):
             W = self._neighbors(X, n_neighbors, seed, n_threads)
         self.affinity_matrix_ = W
         level = GraphLevel(to_graph(W), cells.codes, None)
-        openings, starts = [], [_NOTHING]
+        starts: Starts | None = None
+        labels: list[IntArray] = []
         if isinstance(self.init, str) and self.init == "spectral":
             if self.n_init == "auto":
                 n_starts = 4 if n_samples > COARSE and W.nnz <= MANY_LINKS else 1
-            openings = [open_graph(level, n_clusters, fairness, random_state) for _ in range(n_starts)]
+            fairness = fairness_of(attributes_of(population.attributes, cells.membership), cells.n_cells)
+            openings = tuple(open_graph(level, n_clusters, fairness, random_state) for _ in range(n_starts))
+            starts = Starts(openings, seed)
         else:
-            starts = [self._labels(X, n_clusters, random_state) for _ in range(n_starts)]
-        problem = NCutProblem(
-            objective=NCutObjective(level.graph),
-            sweep=InMemorySweep(build_layout(cells.codes, cells.n_cells), n_clusters, None, n_threads),
-            fairness=fairness,
-            solver=solver,
-            settings=settings,
-            level=level,
-            openings=tuple(openings),
-            is_refined=bool(self.polish),
-            seed=seed,
-            attribute_weights=self._attribute_weights(population.attributes),
+            labels = [self._labels(X, n_clusters, random_state) for _ in range(n_starts)]
+        rows = InMemory(build_layout(cells.codes, cells.n_cells), n_clusters, None, n_threads)
+        self._cut = Cut(level, rows, starts, seed)
+        return Problem(self._cut.points(0.0, 1.0), population, labels)
+
+    def _fitted(self, problem: Problem, request: Request, solver: Dual | BoundOptimization) -> Fit:
+        """Bound steps and cycles of moves."""
+        is_published = isinstance(solver, BoundOptimization)
+        self._check_solver(request, solver)
+        told = self.verbose if callable(self.verbose) else _print_iteration if self.verbose else None
+        return fit_graph(
+            self._cut,
+            request,
+            problem.starts,
+            self._schedule(Dual() if is_published else solver),  # type: ignore[arg-type]
+            max_iter=checks.check_count("max_iter", self.max_iter),
+            tol=checks.check_number("tol", self.tol, lowest=0.0),
+            is_refined=not is_published and solver.local_search is not False,  # type: ignore[union-attr]
+            published=solver if isinstance(solver, BoundOptimization) else None,
+            on_iteration=told,
         )
-        return problem, population, starts
+
+    def _natural_weight(self, problem: Problem, plain: Fit) -> float:
+        """Ncut is a number of order 1 whatever the graph, and so is its weight."""
+        return 1.0
 
     def _points(self, X: Any, is_graph: bool) -> Any:
         """Points, rows of a table, or affinities, which are checked later, with words for graphs."""
@@ -303,22 +307,16 @@ class FairNCut(FairClusterer):
             return distances(X, centers).argmin(axis=1).astype(np.int32)
         centers = starting_centers(X, n_clusters, init, random_state, None)[0]
         one_group = build_layout(np.zeros(len(X), dtype=np.int32), 1)
-        sweep = InMemorySweep(one_group, n_clusters, None, checks.resolve_threads(self.n_jobs))
-        KMeansObjective(X).fill(sweep, centers)
-        sweep.assign(np.zeros((n_clusters, 1)))
-        labels: IntArray = one_group.to_user_order(sweep.labels)
-        return labels
+        rows = InMemory(one_group, n_clusters, None, checks.resolve_threads(self.n_jobs))
+        KMeansObjective(X).fill(rows, centers)
+        return rows.user_labels(rows.assign(np.zeros((n_clusters, 1))).labels)
 
-    def _polish(self, problem: Problem, aim: Aim, fit: WeightedFit) -> tuple[WeightedFit, bool]:
-        """Nothing: every fit is polished already, and the search sees what that does."""
-        return fit, False
+    def _store(self, problem: Problem, request: Request, found: Fit) -> None:
+        super()._store(problem, request, found)
+        # Prices label points by costs; there are no costs for points outside the graph. The graph of the fit goes too.
+        del self._cut, self.prices_, self.size_prices_, self.temperature_
 
-    def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
-        super()._store(problem, attributes, fit)
-        # Prices label points by costs; there are no costs for points outside the graph.
-        del self.prices_, self.size_prices_, self.temperature_, self.polished_
-
-    def _store_parameters(self, parameters: FloatArray) -> None:
+    def _store_centers(self, problem: Problem, found: Fit) -> None:
         """Nothing: the labels are the parameters."""
 
 

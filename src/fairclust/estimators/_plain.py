@@ -148,17 +148,7 @@ def plain_baseline(
 
 
 def _without_fairness(model: Any) -> dict[str, Any]:
-    plain = {
-        "fairness_weight": 0.0,
-        "max_fairness_error": checks.DEFAULT_MAX_FAIRNESS_ERROR,
-        "min_balance": None,
-        "max_cost_increase": None,
-        "bounds": None,
-        "round_bounds": False,
-        "target_proportions": None,
-        "attribute_weights": None,
-        "verbose": 0,
-    }
+    plain = {"goal": None, "target_proportions": None, "verbose": 0}
     return {name: value for name, value in plain.items() if name in model.get_params()}
 
 

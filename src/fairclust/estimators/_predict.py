@@ -14,20 +14,21 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import _checks as checks
-from .._fairness.term import representation
-from .._fit.problem import PointsProblem, Problem
-from .._fit.records import Start
+from .._data.in_memory import InMemory
+from .._data.layout import build_layout
+from .._fit.fit import fit
+from .._fit.points import Points
+from .._fit.request import Request, read_sizes
 from .._objectives import FixedObjective
 from .._onnx_files import Rule, write_onnx
-from .._people.attributes import Attributes, Cells
+from .._people.attributes import Attributes, Cells, read_options
 from .._people.columns import read_columns
 from .._people.encode import everyone
-from .._sweep.layout import build_layout
-from .._sweep.memory import InMemorySweep
-from .._sweep.question import State
 from .._table.sensitive import apart
 from .._typing import FloatArray, IntArray
 from ..errors import FairnessGoalMissed, InvalidInputError
+from ..goals import attributes_of, read_goal
+from ..solvers import Dual
 from ._machine import one_blas_thread
 from ._prototypes import PrototypeClusterer
 
@@ -59,9 +60,8 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
         -------
         labels : ndarray of shape (n_samples,)
         """
-        sweep, price = self._sweep_for(X, sensitive_features)
-        sweep.assign(price)
-        return sweep.layout.to_user_order(sweep.labels)
+        oracle, prices = self._oracle_for(X, sensitive_features)
+        return oracle.user_labels(oracle.assign(prices).labels)
 
     def predict_batch(
         self, X: Any, sensitive_features: Any, *, sample_weight: Any = None, target: str = "fitted"
@@ -70,7 +70,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
 
         :meth:`predict` labels each row by itself, with prices that suit the people of the fit: a batch of the same
         population comes out close to the target, not exactly at it. Here the centres stay and the prices are found
-        anew, for all rows of the batch together; with ``max_fairness_error=0`` counts are exact up to rounding.
+        anew, for all rows of the batch together; with ``goal=0`` counts are exact up to rounding.
 
         Parameters
         ----------
@@ -92,54 +92,45 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
         cells = self._cells_of(X, sensitive_features)
         attributes = self._attributes if target == "fitted" else self._attributes.reshared(cells, weights)
         centers = np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype)
-        price = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
-        used = np.arange(len(centers))
-        while True:
-            problem = self._batch_problem(X, cells, weights, attributes, centers[used], used)
-            if len(used) == len(centers):  # clusters that nobody is near to take no part
-                problem.objective.fill(problem.sweep, centers)
-                sizes = problem.sweep.assign(price).masses.sum(axis=1)
-            else:
-                sizes = np.ones(len(used))
-            if (sizes > 0).all():
-                aim = self._fairness_aim(problem, attributes)
-                with one_blas_thread():
-                    fit = aim.fit(problem, Start(centers[used]))
-                sizes = fit.result.masses.sum(axis=1)
-                if (sizes > 0).all():
-                    break
-            used = used[sizes > 0]
-        if aim.is_goal and not aim.is_met(problem, fit):
-            warnings.warn(aim.missed(problem, fit), FairnessGoalMissed, stacklevel=2)
-        return used[problem.sweep.user_labels(fit.result.labels)].astype(np.int32)
+        # Clusters that nobody is near to take no part.
+        points = self._batch(X, cells, weights, centers)
+        prices = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
+        used = np.flatnonzero(points.oracle(centers).assign(prices).masses.sum(axis=1) > 0)
+        points = self._batch(X, cells, weights, centers[used])
+        request = self._batch_request(points, attributes, cells, used)
+        with one_blas_thread():
+            found = fit(points, request, [centers[used]], self._schedule(Dual()).at_fixed_centers())
+        if not found.is_met:
+            warnings.warn(self._missed(request, found), FairnessGoalMissed, stacklevel=2)
+        return used[points.rows.user_labels(found.assigned.labels)].astype(np.int32)
 
-    def _batch_problem(
-        self,
-        X: FloatArray,
-        cells: Cells,
-        weights: FloatArray | None,
-        attributes: Attributes,
-        centers: FloatArray,
-        used: IntArray,
-    ) -> Problem:
-        """The problem of labelling new rows by known centres, those in use."""
+    def _batch(self, X: Any, cells: Cells, weights: FloatArray | None, centers: FloatArray) -> Points:
+        """New rows, with these centres for good."""
         layout = build_layout(cells.codes, cells.n_cells)
-        sweep = InMemorySweep(
-            layout,
-            len(used),
-            None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=np.float64)),
-            checks.resolve_threads(self.n_jobs),
+        own = None if weights is None else layout.to_visiting_order(np.asarray(weights, dtype=np.float64))
+        oracle = InMemory(layout, len(centers), own, checks.resolve_threads(self.n_jobs))
+        return Points(FixedObjective(self._objective(X), centers), oracle)
+
+    def _batch_request(self, points: Points, attributes: Attributes, cells: Cells, used: IntArray) -> Request:
+        """The goal of the fit, and its sizes as shares of the batch, for the clusters in use."""
+        rows, goal = points.rows, read_goal(self.goal)
+        person = self._largest_weight(rows) if rows.is_weighted else 1.0
+        seen = tuple(
+            one if one.target.ndim == 1 else one._replace(target=one.target[used])
+            for one in attributes_of(attributes, cells.membership, person)
         )
-        parts = [(wanted if wanted.ndim == 1 else wanted[used], overlaps) for wanted, overlaps in attributes.parts]
-        return PointsProblem(
-            FixedObjective(self._objective(X, weights), centers),
-            sweep,
-            representation(parts, cells.membership),
-            self._solver(),
-            self._settings(),
-            sample_fraction=sweep.total / self._total_weight,
-            attribute_weights=self._attribute_weights(attributes),
-        )
+        asked = None if attributes.is_trivial or (goal is not None and goal.asks_nothing) else goal
+        share = rows.total / self._total_weight
+        smallest, largest = np.zeros(len(used)), np.full(len(used), rows.total)
+        sizes = {name: getattr(self, name, None) for name in ("cluster_sizes", "min_cluster_size", "max_cluster_size")}
+        if any(value is not None for value in sizes.values()) and len(used) == self.n_clusters:
+            given = read_sizes(
+                self.n_clusters, self._total_weight, rows.n_samples, True, sizes["cluster_sizes"],
+                sizes["min_cluster_size"], sizes["max_cluster_size"],
+            )  # fmt: skip
+            smallest, largest = np.floor(given[0] * share), np.ceil(given[1] * share)
+        scaled = goal.scaled(share) if asked is not None and goal is not None else None
+        return Request(len(used), rows.cell_totals, seen, scaled, smallest, largest, rows.is_weighted, person)
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> FloatArray:
         """Soft assignments softmax(−(cost + price)/temperature_) of new rows, shape (n_samples, n_clusters).
@@ -155,9 +146,8 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
         assignments : ndarray of shape (n_samples, n_clusters)
             Rows sum to 1.
         """
-        sweep, price = self._sweep_for(X, sensitive_features)
-        scale = 1.0 / self.temperature_
-        return sweep.soft_rows(State(scale, price * scale))
+        oracle, prices = self._oracle_for(X, sensitive_features)
+        return oracle.soft_rows(prices, self.temperature_)
 
     def transform(self, X: Any) -> FloatArray:
         """Distances to the centres, shape (n_samples, n_clusters)."""
@@ -205,7 +195,7 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
             attributes=self._attributes if prices and not self._attributes.is_trivial else None,
             column_prices=self._column_prices,
             size_prices=self.size_prices_,
-            refuses_unknown=self.unknown_groups == "error",
+            refuses_unknown=read_options(self.groups).unknown == "error",
         )
         write_onnx(rule, Path(path), __version__)
 
@@ -234,30 +224,27 @@ class PredictingClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pro
         checks.check_new_magnitude(rows, getattr(self, "feature_names_in_", None))
         return rows
 
-    def _sweep_for(self, X: Any, sensitive_features: Any) -> tuple[InMemorySweep, FloatArray]:
-        """A sweep over new rows with the fitted centres, and the prices that apply."""
+    def _oracle_for(self, X: Any, sensitive_features: Any) -> tuple[InMemory, FloatArray]:
+        """An oracle over new rows at the fitted centres, and the prices that apply."""
         X, sensitive_features = self._beside(X, sensitive_features)
         if sensitive_features is None:
-            cells = everyone(len(X)).cells
-            price = np.zeros((len(self.cluster_centers_), 1))
+            cells, prices = everyone(len(X)).cells, np.zeros((len(self.cluster_centers_), 1))
         else:
             cells = self._cells_of(X, sensitive_features)
-            price = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
-        sweep = InMemorySweep(
-            build_layout(cells.codes, cells.n_cells), len(price), n_threads=checks.resolve_threads(self.n_jobs)
-        )
-        self._objective(X, None).fill(sweep, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
-        return sweep, price
+            prices = self._column_prices @ cells.membership.T + self.size_prices_[:, None] * cells.is_known
+        layout = build_layout(cells.codes, cells.n_cells)
+        oracle = InMemory(layout, len(prices), n_threads=checks.resolve_threads(self.n_jobs))
+        self._objective(X).fill(oracle, np.ascontiguousarray(self.cluster_centers_, dtype=X.dtype))
+        return oracle, prices
 
     def _cells_of(self, X: FloatArray, sensitive_features: Any) -> Cells:
         """Cells of new people. One with a group that was never seen is a member of nothing, and so pays no price."""
-        checks.check_choice("unknown_groups", self.unknown_groups, ("error", "nearest"))
         table = read_columns(sensitive_features)
         checks.check_same_length("sensitive_features", table.columns[0], len(X))
         cells = self._attributes.encode(table)
-        if not cells.is_known.all() and self.unknown_groups == "error":
+        if not cells.is_known.all() and read_options(self.groups).unknown == "error":
             raise InvalidInputError(
-                f"{self._attributes.unknown(table)} Drop these rows, or use unknown_groups='nearest' to send them to "
-                "the nearest centre."
+                f"{self._attributes.unknown(table)} Drop these rows, or use groups=Groups(unknown='nearest') to send "
+                "them to the nearest centre."
             )
         return replace(cells, membership=cells.membership * cells.is_known[:, None])

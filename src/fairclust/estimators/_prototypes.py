@@ -10,26 +10,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .. import _checks as checks
-from .._fairness.sizes import SizeFairness
-from .._fairness.term import representation
-from .._fit.coarse import sampling_step
-from .._fit.problem import PointsProblem, Problem
-from .._fit.relocate import few_step
-from .._fit.restarts import n_candidates
-from .._fit.settings import Settings
+from .._data.in_memory import InMemory
+from .._data.layout import build_layout
+from .._data.seeding import starting_centers
+from .._fit.fit import Fit
+from .._fit.points import Points
+from .._fit.schedule import Schedule
 from .._objectives import Objective
-from .._people.attributes import Population
-from .._solvers import Solver
-from .._sweep.layout import build_layout
-from .._sweep.memory import InMemorySweep
-from .._sweep.question import DataSweep
-from .._sweep.seeding import starting_centers
-from .._table.features import FeatureOptions
+from .._table.features import Features
 from .._table.sensitive import apart
 from .._typing import FloatArray
-from ..errors import InvalidInputError
-from ..scaling import BlockData, Blocks, StreamedSweep, as_blocks, large_array, open_blocks, streamed_starts
-from ._base import FairClusterer
+from ..solvers import Dual, read_solver
+from ._base import FairClusterer, Problem
 from ._machine import warn_if_slow
 
 _SEEDS = 1 << 32  # that a generator knows
@@ -41,60 +33,53 @@ class PrototypeClusterer(FairClusterer):
     cluster_centers_: FloatArray
     _sensitive_columns: tuple[str, ...]  # columns of X that fit() took the groups from
 
-    def _objective(self, X: FloatArray, weights: FloatArray | None) -> Objective:
+    def _objective(self, X: Any) -> Objective:
         raise NotImplementedError
 
-    def _streamed_objective(self, data: BlockData) -> Objective:
+    def _streamed_objective(self, data: Any) -> Objective:
         raise NotImplementedError
 
-    def _table_options(self) -> FeatureOptions | None:
+    def _table_options(self) -> Features | None:
         """How the columns of a table in blocks are to count; None: blocks hold numbers."""
         return None
 
     def _why_not_streamed(self) -> str | None:
-        """What cannot be done block by block: exact counts, as single rows would have to be moved. None: all can."""
-        goals = (self.min_balance, self.max_cost_increase, self.bounds)
-        if self.fairness_weight == "auto" and self.max_fairness_error == 0 and all(goal is None for goal in goals):
-            return (
-                "max_fairness_error=0 asks for exact counts, which needs X in memory. Ask for 0.0001, or pass an array."
-            )
+        """What cannot be done block by block; None: all can."""
         return None
 
-    def _blocks(self, X: Any) -> Blocks | None:
+    def _blocks(self, X: Any) -> Any:
         """X in blocks, where it is to be streamed. An array is where its point costs do not fit in memory beside it."""
-        blocks: Blocks | None = as_blocks(X, self.n_clusters)
+        from ..scaling import as_blocks, large_array
+
+        blocks = as_blocks(X, self.n_clusters)
         if blocks is not None or not isinstance(X, np.ndarray) or X.dtype.kind not in "fiub":
             return blocks
         options = self._table_options()
         is_table = options is not None and options.are_given
         return None if is_table or self._why_not_streamed() is not None else large_array(X, self.n_clusters)
 
-    def _problem(
-        self, X: Any, sensitive_features: Any, sample_weight: Any
-    ) -> tuple[Problem, Population, list[FloatArray]]:
-        """Check everything, then put the parts together: the problem, its groups, and where to start."""
-        solver, settings, n_starts = self._checked()
+    def _problem(self, X: Any, sensitive_features: Any, sample_weight: Any) -> Problem:
+        """Check everything, then put the parts together: rows with their objective, groups, and where to start."""
         blocks = self._blocks(X)
         if blocks is not None:
-            return self._streamed_problem(blocks, sensitive_features, sample_weight, solver, settings)
+            return self._streamed_problem(blocks, sensitive_features, sample_weight)
         beside = apart(X, sensitive_features)
         self._sensitive_columns = beside.names
         rows, weights = self._read(beside.X, sample_weight)
         n_clusters = checks.check_n_clusters(self.n_clusters, len(rows))
         population = self._population(beside.sensitive_features, len(rows), weights)
         checks.check_distinct_rows(rows, n_clusters)
-        starts = self._starts(rows, n_clusters, self._chance(), weights, self._n_candidates(len(rows), n_starts))
+        starts = self._starts(rows, n_clusters, self._chance(), weights, self._n_drawn())
         warn_if_slow()
         cells = population.cells
         layout = build_layout(cells.codes, cells.n_cells)
-        sweep = InMemorySweep(
+        oracle = InMemory(
             layout,
             n_clusters,
             None if weights is None else layout.to_visiting_order(weights),
             checks.resolve_threads(self.n_jobs),
         )
-        problem = self._assembled(self._objective(rows, weights), sweep, population, solver, settings)
-        return problem, population, starts
+        return Problem(Points(self._objective(rows), oracle), population, starts)
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Any, FloatArray | None]:
         """Rows of a fit, and their weights."""
@@ -121,14 +106,16 @@ class PrototypeClusterer(FairClusterer):
         return weights
 
     def _chance(self) -> np.random.RandomState:
-        """What starts are drawn with. Centres that are given need none, and one of its own takes as long as a sweep."""
+        """What starts are drawn with. Centres that are given need none, and one of its own takes as long as a pass."""
         is_drawn = isinstance(self.init, str) or callable(self.init)
         is_seed = isinstance(self.random_state, int | np.integer) and 0 <= self.random_state < _SEEDS
         return check_random_state(None if is_seed and not is_drawn else self.random_state)
 
-    def _n_candidates(self, n_samples: int, n_starts: int) -> int:
-        """Starts to draw; what the user gives as the only start is that."""
-        return n_candidates(n_samples, n_starts) if isinstance(self.init, str) or n_starts > 1 else n_starts
+    def _n_drawn(self) -> int:
+        """Centres to draw: several for each search; what the user gives is one start."""
+        n_starts = self._n_starts()
+        is_drawn = isinstance(self.init, str) and isinstance(read_solver(self.solver), Dual)
+        return n_starts * Schedule().n_starts if is_drawn else n_starts
 
     def _starts(
         self,
@@ -141,38 +128,27 @@ class PrototypeClusterer(FairClusterer):
         """Centres to start from."""
         return starting_centers(rows, n_clusters, self.init, random_state, weights, n_starts)
 
-    def _assembled(
-        self, objective: Objective, sweep: DataSweep, population: Population, solver: Solver, settings: Settings
-    ) -> Problem:
-        fairness = representation(population.attributes.parts, population.cells.membership)
-        bounds = self._size_bounds(sweep)
-        if bounds is not None:
-            every = np.full(sweep.n_clusters, sweep.total)
-            fairness = fairness.with_sizes(SizeFairness(bounds.lower * every, bounds.upper * every))
-        weights = self._attribute_weights(population.attributes)
-        return PointsProblem(objective, sweep, fairness, solver, settings, attribute_weights=weights)
-
-    def _streamed_problem(
-        self, blocks: Blocks, sensitive_features: Any, sample_weight: Any, solver: Solver, settings: Settings
-    ) -> tuple[Problem, Population, list[FloatArray]]:
+    def _streamed_problem(self, blocks: Any, sensitive_features: Any, sample_weight: Any) -> Problem:
         """The same for data in blocks, which are never in memory as a whole."""
+        from ..errors import InvalidInputError
+        from ..scaling import InBlocks, open_blocks, streamed_starts
+
         reason = self._why_not_streamed()
         if reason is not None:
             raise InvalidInputError(reason)
         self._sensitive_columns = ()
         threads = checks.resolve_threads(self.n_jobs)
         data = open_blocks(blocks, sensitive_features, sample_weight, threads, self._table_options())
-        n_clusters, n_starts = checks.check_n_clusters(self.n_clusters, data.n_samples), self._n_starts()
+        n_clusters = checks.check_n_clusters(self.n_clusters, data.n_samples)
         # Everyone of a profile is alike, so one of each stands for all, with their weight.
-        population = self._population(data.profiles, len(data.cells), data.profile_masses, data.profile_counts)
+        population = self._population(data.profiles, len(data.cells), data.profile_masses)
         data = data.with_cells(population.cells)
-        sweep = StreamedSweep(data, n_clusters, blocks.labels_to)
-        n_drawn, step = self._n_candidates(data.n_samples, n_starts), sampling_step(sweep, solver, settings)
-        steps = [few_step(data.n_samples), step][: 1 if step == 1 else 2]
-        starts = streamed_starts(sweep, self.init, n_drawn, check_random_state(self.random_state), steps)
+        oracle = InBlocks(data, n_clusters, blocks.labels_to)
+        starts = streamed_starts(oracle, self.init, self._n_drawn(), check_random_state(self.random_state))
         warn_if_slow()
         self._remember_features(data.n_features, blocks.feature_names)
-        return self._assembled(self._streamed_objective(data), sweep, population, solver, settings), population, starts
+        return Problem(Points(self._streamed_objective(data), oracle), population, starts)
 
-    def _store_parameters(self, parameters: FloatArray) -> None:
-        self.cluster_centers_ = parameters
+    def _store_centers(self, problem: Problem, found: Fit) -> None:
+        self.cluster_centers_ = found.centers
+        self._means = found.own_centers

@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator
 
 from .._model_files import StoredModel, read_model, write_model
 from .._people.attributes import Attributes
-from .._table.features import Features
+from .._table.features import LearnedFeatures
 from ..errors import InvalidInputError
 
 # scikit-learn's own (set_fit_request sets it again), and comparisons, which are accounts of a model, not parts of it.
-_LEFT_BEHIND = {"_metadata_request", "plain_", "moves_", "moves_clusters"}
+_LEFT_BEHIND = {"_metadata_request", "plain_", "moves_", "_searches", "_cut"}
 _SHAPES = {
     "labels_": ("n_samples",),
     "cluster_centers_": ("n_clusters", "n_coordinates"),
@@ -52,7 +52,7 @@ class Savable(BaseEstimator):  # type: ignore[misc]
         -----
         The file holds arrays and JSON, no code: unlike a pickle it is safe to open whoever wrote it. It holds the
         labels of the fitted rows and the names of the groups, not the rows themselves (but for those that are centres,
-        and the graph of a FairNCut). Functions (``init=…``) cannot be kept.
+        and the graph of a FairNCut). Functions (``init=…``) and goals of your own cannot be kept.
 
         Examples
         --------
@@ -165,7 +165,9 @@ def _check_fitted(model: Any, path: Path) -> None:
             raise refuse(name, "are missing")
     sizes = {"n_clusters": len(model.cluster_sizes_), "n_features": getattr(model, "n_features_in_", None)}
     features = getattr(model, "_features", None)
-    if features is not None and (not isinstance(features, Features) or len(features.kinds) != sizes["n_features"]):
+    if features is not None and (
+        not isinstance(features, LearnedFeatures) or len(features.kinds) != sizes["n_features"]
+    ):
         raise refuse("_features", "are not those of its table")
     sizes["n_coordinates"] = sizes["n_features"] if features is None else features.n_coordinates
     sizes |= {"n_groups": attributes.n_groups, "n_attributes": len(attributes)}

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..goals import brief
+
 _MOST_CLUSTERS = 30  # rows of the table in a notebook: a screen
 _MOST_GROUPS = 12  # columns of it: the width of a page
 # No colours of our own: text and lines take the notebook's, light or dark.
@@ -46,8 +48,10 @@ def fitted_html(model: Any) -> str:
 
 
 def _summary(model: Any) -> str:
-    met = "the goal is met" if model.fairness_goal_met_ else "the goal is not met"
-    said = f"Objective {model.objective_:.6g}, worst fairness error {model.max_fairness_error_:.4g}: {met}."
+    said = f"Objective {model.objective_:.6g}, worst fairness error {model.max_fairness_error_:.4g}"
+    if model.goal_ is not None and model.goal_.is_constraint:
+        said += f": the goal {brief(model.goal_)} is {'met' if model.goal_met_ else 'not met'}"
+    said += "."
     gap = getattr(model, "assignment_gap_", float("nan"))
     if np.isfinite(gap):
         said += f" Labels within {100 * gap:.2g} % of the cheapest possible for these centres."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from .. import _checks as checks
 from .._audit.moves import match_clusters
-from .._people.attributes import Population
+from .._people.attributes import Population, read_options
 from .._people.encode import encode_groups
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustWarning
@@ -168,7 +168,8 @@ def stability(
         for i in range(n_runs if hasattr(model, "predict") else 0):
             drawn = np.sort(rng.choice(len(rows), len(rows), p=weights / weights.sum()))
             other = clone(model).set_params(random_state=first + 1 + i, verbose=0)
-            other.set_params(target_proportions=model.target_proportions or _targets(model), unknown_groups="nearest")
+            wanted = _targets(model) if model.target_proportions is None else model.target_proportions
+            other.set_params(target_proportions=wanted, groups=replace(read_options(model.groups), unknown="nearest"))
             other.fit(rows[drawn], sensitive_features=columns.of(drawn))
             labels = other.predict(rows, sensitive_features)
             cost = float(other.objective_) * float(weights.sum()) / len(drawn)

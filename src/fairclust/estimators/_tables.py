@@ -10,12 +10,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _checks as checks
-from .._fit.problem import Problem, WeightedFit
 from .._objectives import CodedKMeansObjective, KMeansObjective, Objective, SparseKMeansObjective
 from .._objectives.coded_seeds import coded_starts, row_centers
-from .._people.attributes import Attributes
 from .._table.coded import CodedRows
-from .._table.features import FeatureOptions, Features, has_words, is_table, learn_features, read_table
+from .._table.features import Features, LearnedFeatures, has_words, is_table, learn_features, read_features, read_table
 from .._table.sparse import SparseRows, sparse_rows
 from .._typing import AnyArray, FloatArray
 from ..errors import InvalidInputError
@@ -28,10 +26,8 @@ _NUMBERS = [np.float64, np.float32]
 class TableClusterer(PredictingClusterer):
     """An estimator of means, which takes rows of every kind."""
 
-    categorical_features: Any
-    missing_values: str
-    feature_weights: Any
-    _features: Features | None  # how fit() read a table; None: X was numbers
+    features: Any
+    _features: LearnedFeatures | None  # how fit() read a table; None: X was numbers
 
     @property
     def cluster_profiles_(self) -> Any:
@@ -47,13 +43,13 @@ class TableClusterer(PredictingClusterer):
         features = getattr(self, "_features", None)
         if features is not None:
             return features.frame(features.profiles(means))
-        plain = Features(tuple(map(str, names)), (), False, "float64", None)
+        plain = LearnedFeatures(tuple(map(str, names)), (), False, "float64", None)
         return plain.frame({str(name): means[:, i] for i, name in enumerate(names)})
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing_values != "error"
+        tags.input_tags.allow_nan = read_features(self.features).missing != "error"
         return tags
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
@@ -63,7 +59,7 @@ class TableClusterer(PredictingClusterer):
         if sparse.issparse(X):
             if options.are_given:
                 raise InvalidInputError(
-                    "X is sparse, so categorical_features, missing_values and feature_weights do not apply: a sparse "
+                    "X is sparse, so features=Features(...) does not apply: a sparse "
                     "matrix holds numbers without gaps. Leave them at their defaults, or pass a data frame."
                 )
             rows: Rows = sparse_rows(
@@ -125,14 +121,10 @@ class TableClusterer(PredictingClusterer):
         assert self._features is not None
         return [row_centers(self._features.starts(self.init, n_clusters), rows.middle())]
 
-    def _objective(self, X: Any, weights: FloatArray | None) -> Objective:
+    def _objective(self, X: Any) -> Objective:
         if isinstance(X, CodedRows):
-            return CodedKMeansObjective(X, weights)
-        return SparseKMeansObjective(X, weights) if isinstance(X, SparseRows) else KMeansObjective(X, weights)
-
-    def _store(self, problem: Problem, attributes: Attributes, fit: WeightedFit) -> None:
-        super()._store(problem, attributes, fit)
-        self._means = problem.own_parameters(fit.result) if problem.sweep.can_move_points else fit.result.parameters
+            return CodedKMeansObjective(X)
+        return SparseKMeansObjective(X) if isinstance(X, SparseRows) else KMeansObjective(X)
 
     def _distances(self, rows: Any) -> FloatArray:
         """Distances of rows, read already, to the centres."""
@@ -141,5 +133,5 @@ class TableClusterer(PredictingClusterer):
             return np.sqrt(CodedKMeansObjective(rows).costs(self.cluster_centers_, n_threads=threads))
         return super()._distances(rows.matrix if isinstance(rows, SparseRows) else rows)
 
-    def _table_options(self) -> FeatureOptions:
-        return FeatureOptions(self.categorical_features, self.missing_values, self.feature_weights)
+    def _table_options(self) -> Features:
+        return read_features(self.features)

@@ -59,7 +59,7 @@ def audit_report(
         *said, _ = sentences(one, Hidden.of(one.composition, one.suppress_below))  # the notion stands above
         body.append(heading + place + sections.listed_sentences(said))
         body.append(f"<details open><summary>The numbers</summary>{sections.composition_table(one)}</details>")
-        body.append(sections.error_in_shares(one, None))
+        body.append(sections.error_in_shares(one, one.goal))
     body.append("<h2>How to repeat it</h2>" + sections.settings_section({}, remarks, command, config))
     limit = next(iter(reports.values())).suppress_below
     body.append(sections.privacy(limit, has_rows=False))

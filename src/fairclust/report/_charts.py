@@ -188,7 +188,7 @@ def line_chart(rows: Rows, x_title: str, y_title: str) -> Any:
 
 
 def tradeoff_chart(rows: Rows, x_title: str, y_title: str) -> Any:
-    """Draw the trade-off, a point per weight (``index``, ``x``, ``y``, ``weight``), the chosen one marked.
+    """Draw the trade-off, a point per goal (``index``, ``x``, ``y``, ``goal``), the chosen one marked.
 
     The data set ``chosen`` holds the one row that is marked; the page replaces it.
     """
@@ -199,7 +199,7 @@ def tradeoff_chart(rows: Rows, x_title: str, y_title: str) -> Any:
     x = alt.X("x:Q", title=x_title, scale=scale, axis=alt.Axis(grid=False, values=ticks, format="~g"))
     y = alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False))
     tooltip = [
-        alt.Tooltip("weight:N", title="fairness weight λ"),
+        alt.Tooltip("goal:N", title="goal"),
         alt.Tooltip("x:Q", title=x_title, format=".4~g"),
         alt.Tooltip("y:Q", title=y_title, format=".6~g"),
     ]
@@ -220,7 +220,7 @@ def tradeoff_chart(rows: Rows, x_title: str, y_title: str) -> Any:
     )
     return finish(
         (line + points + chosen).properties(width="container", height=320),
-        "Curve of the clustering objective against the fairness error, one point per fairness weight.",
+        "Curve of the clustering objective against the fairness error, one point per goal.",
         {"path": rows, "chosen": rows[:1]},
     )
 

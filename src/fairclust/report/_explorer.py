@@ -14,6 +14,7 @@ from .._audit.along_path import is_hidden_at
 from .._people.attributes import Population
 from .._typing import AnyArray
 from ..errors import InvalidInputError
+from ..goals import brief, read_goal
 from . import _charts as charts
 from . import _sections as sections
 from ._model import as_features, name_features, shapes_of
@@ -32,7 +33,7 @@ _CONTROL = """
 <button type="button" id="fairest">Fairest</button>
 </div>
 <div class="tiles" aria-live="polite">
-<div class="tile"><b id="weight">–</b><span>fairness weight λ</span></div>
+<div class="tile"><b id="asked">–</b><span>what was asked for</span></div>
 <div class="tile"><b id="objective">–</b><span>clustering objective (lower is tighter)</span></div>
 <div class="tile"><b id="rise">–</b><span>cost against no fairness</span></div>
 <div class="tile"><b id="error">–</b><span>fairness error, all clusters together</span></div>
@@ -49,7 +50,7 @@ def path_report(
     *,
     feature_names: Sequence[str] | None = None,
     title: str = "The price of fair clusters",
-    goal: float = 0.01,
+    goal: Any = 0.01,
     suppress_below: float | None = None,
     row_numbers: AnyArray | None = None,
     remarks: Sequence[str] = (),
@@ -73,8 +74,8 @@ def path_report(
         Names of the columns of X.
     title : str
         Heading of the page.
-    goal : float, default=0.01
-        A button chooses the first point at which no cluster's fairness error exceeds this.
+    goal : Goal or float, default=0.01
+        A button chooses the cheapest point that meets this; a number is the most KL that a cluster may have.
     suppress_below : float or None, default=None
         For privacy: points of the path with a count below this in a cluster are left out, and so are single points of
         the data and the labels.
@@ -121,7 +122,7 @@ def path_report(
         "target": target,
         "parts": parts,
         "part_names": part_names,
-        "goal": goal,
+        "met": _point_that_meets(path, goal, shown),
     }
     specs = {"tradeoff": _curve(data["points"])}
     boundaries = np.cumsum([target[members].sum() for members in parts])[:-1].round(6).tolist()
@@ -135,7 +136,7 @@ def path_report(
         f'<p class="lead">{path.labels.shape[1]:,} rows in {len(clusters)} clusters, {len(shown)} ways to do it: '
         "from the tightest clusters to the fairest. Choose one with the slider, the arrow keys, or a click on the "
         "curve; everything below follows.</p>",
-        _CONTROL.format(last=len(shown) - 1, goal=_goal_button(data)),
+        _CONTROL.format(last=len(shown) - 1, goal=_goal_button(data, goal)),
         figure("tradeoff", "Each point is one clustering. Left is fairer, down is tighter; the circle is the choice."),
         "<h2>Who is in each cluster</h2>",
         figure("composition", f"Dashed lines: where the groups meet if every share is as wanted.{text(others)}"),
@@ -179,7 +180,7 @@ def _attribute_to_draw(path: Any) -> tuple[str, list[int]]:
 def _point(path: Any, i: int) -> dict[str, Any]:
     errors = path.cluster_errors[i].sum(axis=1)
     return {
-        "weight": float(path.fairness_weights[i]),
+        "goal": brief(path.goals[i]),
         "objective": float(path.objectives[i]),
         "error": float(path.fairness_errors[i]),
         "worst": float(path.max_fairness_errors[i]),
@@ -192,7 +193,7 @@ def _point(path: Any, i: int) -> dict[str, Any]:
 
 def _curve(points: list[dict[str, Any]]) -> Any:
     rows = [
-        {"index": i, "x": point["error"], "y": point["objective"], "weight": f"{point['weight']:.4g}"}
+        {"index": i, "x": point["error"], "y": point["objective"], "goal": point["goal"]}
         for i, point in enumerate(points)
     ]
     return charts.tradeoff_chart(rows, "fairness error (sum over clusters)", "clustering objective")
@@ -261,7 +262,7 @@ def _labels(
     packed = [_packed(of_point.astype(kind)) for of_point in labels]
     if sum(map(len, packed)) > _MOST_LABELS:
         return (
-            "<span class='soft'>There are too many rows to keep the labels in this file; fit at the chosen weight to "
+            "<span class='soft'>There are too many rows to keep the labels in this file; fit for the chosen goal to "
             "get them.</span>"
         )
     data["labels"] = packed
@@ -275,7 +276,13 @@ def _packed(values: AnyArray) -> str:
     return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
 
 
-def _goal_button(data: dict[str, Any]) -> str:
-    if not any(point["worst"] <= data["goal"] for point in data["points"]):
+def _point_that_meets(path: Any, goal: Any, shown: list[int]) -> int:
+    """The cheapest of the points shown that meets a goal; -1: none does."""
+    met = path.meets(goal)[shown]
+    return int(np.where(met, path.objectives[shown], np.inf).argmin()) if met.any() else -1
+
+
+def _goal_button(data: dict[str, Any], goal: Any) -> str:
+    if data["met"] < 0:
         return ""
-    return f'<button type="button" id="goal">Every cluster within {name(format(data["goal"], "g"))}</button>'
+    return f'<button type="button" id="goal">Cheapest that meets {name(brief(read_goal(goal)))}</button>'

@@ -16,6 +16,7 @@ from .._people.columns import read_columns
 from .._typing import FloatArray, IntArray
 from ..errors import InvalidInputError
 from ..estimators import PlainBaseline, Stability
+from ..goals import Goal, is_checkable
 from . import _charts as charts
 from . import _sections as sections
 from ._moves import moves_section
@@ -102,7 +103,7 @@ def model_report(
     baseline = getattr(model, "plain_", None) if baseline is None else baseline
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     counting: dict[str, Any] = {"sample_weight": weights, "suppress_below": suppress_below}
-    reports = audit_encoded(model.labels_, people, **counting)
+    reports = audit_encoded(model.labels_, people, goal=_goal(model), **counting)
     beside = None if baseline is None else audit_encoded(baseline.model.labels_, people, **counting)
     report = next(iter(reports.values()))  # for what is the same in all: sizes and names of the clusters
     X = as_features(X, len(people.cells.codes))
@@ -112,7 +113,7 @@ def model_report(
 
     moves = _moves(model, people, baseline, moves, X, counting)
     body = [f"<h1>{text(title)}</h1>", sections.headline(reports, is_hidden, _figures(model, baseline, moves))]
-    if not model.fairness_goal_met_:
+    if not model.goal_met_:
         body.append(_goal_missed(model, is_hidden))
     body.append("<h2>Which fairness is meant</h2>" + sections.NOTION)
     body.append("<h2>Who is in each cluster</h2>")
@@ -143,7 +144,7 @@ def model_report(
             body.append(_examples(model, report, X, names, units, example_rows, suppress_below))
     body.append("<h2>How the fit went</h2>" + _convergence(model, specs))
     settings = {key: value for key, value in model.get_params().items() if key not in ("init", "verbose")}
-    settings |= {"fairness_weight (used)": float(model.fairness_weight_), "estimator": type(model).__name__}
+    settings |= {"estimator": type(model).__name__}
     body.append("<h2>How to repeat it</h2>" + sections.settings_section(settings, remarks, command, config))
     body.append(sections.privacy(suppress_below, has_rows=bool(example_rows)))
     return build_page(title, "\n".join(body), specs)
@@ -164,18 +165,13 @@ def _is_hidden(reports: AuditReports) -> bool:
 
 
 def _goal_missed(model: Any, is_hidden: bool) -> str:
-    reached = "" if is_hidden else f": the worst cluster is at {model.max_fairness_error_:.4g}"
-    return (
-        f'<p class="warn">The goal of a fairness error of at most {text(f"{model.max_fairness_error:g}")} in every '
-        f"cluster was not reached{text(reached)}.</p>"
-    )
+    reached = "" if is_hidden else f": the worst cluster's fairness error is {model.max_fairness_error_:.4g}"
+    return f'<p class="warn">The goal {text(model.goal_)} was not reached in every cluster{text(reached)}.</p>'
 
 
-def _goal(model: Any) -> float | None:
-    """The goal on the error, if that is what was asked for."""
-    others = (model.min_balance, model.max_cost_increase, model.bounds)
-    is_goal = model.fairness_weight == "auto" and all(other is None for other in others)
-    return float(model.max_fairness_error) if is_goal and model.max_fairness_error > 0 else None
+def _goal(model: Any) -> Goal | None:
+    """What was asked for, if labels meet or miss it."""
+    return model.goal_ if model.goal_ is not None and is_checkable(model.goal_) else None
 
 
 def _moves(
@@ -339,7 +335,7 @@ def _examples(
 def _convergence(model: Any, specs: dict[str, dict[str, Any]]) -> str:
     history = np.asarray(model.energy_history_, dtype=float)
     words = (
-        f"<p>{model.n_iter_} outer iterations, {model.n_sweeps_} passes over the data in all. Stopped because: "
+        f"<p>{model.n_iter_} outer iterations, {model.n_evaluations_} evaluations of the dual in all. Stopped because: "
         f"{text(model.stop_reason_)}.</p>"
     )
     if len(history) < 2:

@@ -13,9 +13,10 @@ from sklearn.decomposition import PCA
 
 from .. import __version__
 from .._audit.audit import AuditReport, AuditReports, table_cells
-from .._audit.epsilon import describe_error, one_person_more
+from .._audit.epsilon import allowed_shares, describe_error, one_person_more
 from .._audit.hidden import Hidden
 from .._typing import AnyArray, FloatArray
+from ..goals import Attribute, Goal, brief
 from . import _charts as charts
 from ._page import figure, name, short_names, table, text
 
@@ -91,7 +92,7 @@ def cluster_labels(report: AuditReport) -> list[str]:
 def composition_table(report: AuditReport) -> str:
     """Give the counts and shares of every cluster, with small counts hidden; many groups in several tables."""
     hidden = Hidden.of(report.composition, report.suppress_below)
-    header, *rows = table_cells(report.composition, hidden)
+    header, *rows = table_cells(report, hidden)
     worst = -1
     if not hidden.rows.any() and np.abs(report.deviations).max() > 1e-9:
         worst = int(report.fairness_errors.argmax())
@@ -99,12 +100,13 @@ def composition_table(report: AuditReport) -> str:
     classes = ["worst" if k == worst else "" for k in range(n_clusters)]
     classes = [*classes, "all", *[""] * (len(rows) - n_clusters - 1)]
     tables = []
-    n_tables = -(-n_groups // _GROUPS_PER_TABLE)
+    # The columns of a goal take as much room as two groups.
+    n_tables = -(-n_groups // (_GROUPS_PER_TABLE - (0 if report.goal is None else 2)))
     width = -(-n_groups // n_tables)  # about as many groups in each
     for first in range(0, n_groups, width):
         columns = [0, 1, *range(2 + first, 2 + min(first + width, n_groups))]
         if first + width >= n_groups:
-            columns += [2 + n_groups, 3 + n_groups]
+            columns += range(2 + n_groups, len(header))  # the scores
         cells = [[name(row[i]) if i == 0 else _stacked(row[i]) for i in columns] for row in rows]
         heads = [name(header[i]) for i in columns]
         which = f", groups {first + 1} to {min(first + width, n_groups)}" if n_tables > 1 else ""
@@ -124,30 +126,35 @@ def listed_sentences(said: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{text(sentence)}</li>' for sentence in said)}</ul>"
 
 
-def error_in_shares(report: AuditReport, goal: float | None) -> str:
+def error_in_shares(report: AuditReport, goal: Goal | None) -> str:
     """Say what the goal (or the error of the worst cluster) means in shares, and what one person weighs."""
     table_ = report.composition
     hidden = Hidden.of(table_, report.suppress_below)
     if hidden.any or table_.target.ndim == 2 or table_.everyone is not None or len(table_.group_names) < 2:
         return ""
-    error = report.max_fairness_error if goal is None else goal
-    if not 0 < error < 10:
+    names = np.array(short_names(table_.group_names.tolist()))
+    if goal is not None:
+        attribute = Attribute(names, np.eye(len(names)), table_.target, table_.attribute, report.person)
+        what = f"In a cluster of {table_.sizes.mean():,.4g} people, the goal {brief(goal)}"
+        said = allowed_shares(goal, attribute, float(table_.sizes.mean()))
+    elif 0 < report.max_fairness_error < 10:
+        what = f"The error of the worst cluster, {report.max_fairness_error:.2g},"
+        said = describe_error(report.max_fairness_error, dict(zip(names, table_.target, strict=True))).sentences()
+    else:
         return ""
-    meaning = describe_error(error, dict(zip(short_names(table_.group_names.tolist()), table_.target, strict=True)))
-    what = "The error of the worst cluster," if goal is None else "A fairness error of"
-    named = sorted(zip(meaning.target, meaning.sentences(), strict=True), key=lambda one: -one[0])[:_MOST_PARTS]
+    named = sorted(zip(table_.target, said, strict=True), key=lambda one: -one[0])[:_MOST_PARTS]
     smallest = int(np.argmin(table_.sizes))
     person = (
         ""
         if report.is_weighted
         else (
             f" In the smallest cluster ({table_.sizes[smallest]:.0f} people) one person more or fewer changes the "
-            f"error by up to {one_person_more(table_.counts[smallest], table_.target):.2g}."
+            f"fairness error by up to {one_person_more(table_.counts[smallest], table_.target):.2g}."
         )
     )
     items = listed_sentences([sentence for _, sentence in named])
     return (
-        f"<details><summary>What this error means in shares</summary><p>{text(what)} {error:.2g}, allows one group at "
+        f"<details><summary>What this means in shares</summary><p>{text(what)} allows one group at "
         f"a time these shares, while the others keep their proportions:</p>{items}<p>{text(person)}</p></details>"
     )
 
@@ -164,6 +171,9 @@ def headline(reports: AuditReports, is_hidden: bool, more: Sequence[tuple[str, s
         f"{100 * furthest:.1f} percentage points from the wanted one."
     )
     tiles = [(f"{n_clusters}", "clusters"), (f"{n_groups}", "groups")]
+    passed = reports.passed_clusters
+    if passed is not None and not is_hidden:
+        tiles.append((f"{passed.sum()} of {len(passed)}", f"clusters meet {brief(reports.goal)}"))
     if not is_hidden:
         tiles.append((f"{reports.max_fairness_error:.4f}", "fairness error of the worst cluster (0 is exact)"))
         if len(reports) > 1:

@@ -56,7 +56,7 @@ async function choose(index) {
   chosen = Math.max(0, Math.min(data.points.length - 1, index));
   const point = data.points[chosen], plain = data.points[0];
   slider.value = chosen;
-  place("weight").textContent = digits(point.weight, 4);
+  place("asked").textContent = point.goal;
   place("objective").textContent = digits(point.objective, 6);
   const rise = 100 * (point.objective / plain.objective - 1);
   place("rise").textContent = plain.objective > 0 ? (rise >= 0.05 ? "+" : "") + rise.toFixed(1) + " %" : "–";
@@ -64,7 +64,7 @@ async function choose(index) {
   place("worst").textContent = digits(point.worst, 3);
   place("balance").textContent = digits(point.balance, 3);
   slider.setAttribute("aria-valuetext",
-    "fairness weight " + digits(point.weight, 4) + ", fairness error " + digits(point.error, 4));
+    point.goal + ", fairness error " + digits(point.error, 4));
   numbers(point);
   await window.fairclustReady;
   if (data.points[chosen] !== point) return;
@@ -131,5 +131,5 @@ document.addEventListener("keydown", event => {
 window.fairclustReady.then(() => views.tradeoff.addEventListener("click", (event, item) => {
   if (item && item.datum && Number.isInteger(item.datum.index)) choose(item.datum.index);
 }));
-const met = data.points.findIndex(point => point.worst <= data.goal);
+const met = data.met;
 choose(met < 0 ? 0 : met);

@@ -19,6 +19,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from .._fit.path import fairness_path
 from ..errors import DataUnavailableError, FairclustWarning
 from ..estimators import FairKMeans
+from ..goals import Penalty
 from . import methods
 from .data import Points, Source, raw_blobs, sources
 from .paper import TABLES
@@ -119,7 +120,7 @@ def _converge(source: Source, objective: str, weight: float) -> dict[str, Any]:
     centers, labels = _start(source, points.n_clusters)
     curves = {}
     for solver in ("bound", "dual"):
-        common: dict[str, Any] = {"fairness_weight": weight, "solver": solver, "polish": False, "random_state": 0}
+        common: dict[str, Any] = {"goal": Penalty(weight), "solver": solver, "random_state": 0}
         if objective == "ncut":
             common |= {"affinity": "precomputed", "init": labels}
         else:
@@ -136,12 +137,14 @@ def _trade_off(source: Source, objective: str, n_weights: int) -> dict[str, Any]
     if objective == "ncut":
         model = methods.OURS[objective](points.n_clusters, affinity="precomputed", random_state=0)
         weights = [0.0, *np.geomspace(0.01, 100, n_weights - 1)]
-        path = fairness_path(model, source.graph, sensitive_features=points.groups, fairness_weights=weights)
+        path = fairness_path(
+            model, source.graph, sensitive_features=points.groups, goals=[Penalty(weight) for weight in weights]
+        )
     else:
         model = methods.OURS[objective](points.n_clusters, n_init=10, random_state=0)
         path = fairness_path(model, points.X, sensitive_features=points.groups)
     return {
-        "weights": path.fairness_weights.tolist(),
+        "weights": [float(getattr(goal, "weight", 0.0)) for goal in path.goals],
         "objectives": path.objectives.tolist(),
         "errors": path.fairness_errors.tolist(),
     }
@@ -154,7 +157,7 @@ def _numbers(source: Source, objective: str, weight: float, numbers: list[int]) 
     for n_clusters in numbers:
         for name, value in (("plain", 0.0), ("fair", weight)):
             given: dict[str, Any] = {"affinity": "precomputed"} if objective == "ncut" else {"n_init": 3}
-            model = methods.OURS[objective](n_clusters, fairness_weight=value, random_state=0, **given)
+            model = methods.OURS[objective](n_clusters, goal=Penalty(value), random_state=0, **given)
             model.fit(source.graph if objective == "ncut" else points.X, sensitive_features=points.groups)
             found[name].append(float(model.objective_))
         found["errors"].append(float(model.fairness_error_))
@@ -169,7 +172,7 @@ def _clusters(source: Source, weights: list[float]) -> dict[str, Any]:
     points = Points(raw_blobs(source.name), source.points.groups, source.points.n_clusters)
     panels = []
     for weight in weights:
-        model = FairKMeans(points.n_clusters, fairness_weight=weight, n_init=10, random_state=0)
+        model = FairKMeans(points.n_clusters, goal=Penalty(weight), n_init=10, random_state=0)
         model.fit(points.X, sensitive_features=points.groups)
         panels.append(
             {

@@ -15,6 +15,8 @@ from .._typing import FloatArray, IntArray
 from ..baselines import FairAssignment, Fairlets, FairSpectral, ScalableFairlets, best_centers, plain_centers
 from ..errors import FairclustWarning
 from ..estimators import FairKMeans, FairKMedian, FairNCut
+from ..goals import Penalty
+from ..solvers import Dual
 from .data import Source
 
 OURS: dict[str, Any] = {"kmeans": FairKMeans, "kmedian": FairKMedian, "ncut": FairNCut}
@@ -47,7 +49,7 @@ def run(source: Source, objective: str, model: Any, *, is_fair: bool = True) -> 
     seconds = time.perf_counter() - began
     result = score(source, objective, model.labels_) | {"seconds": seconds}
     for name in ("fairness_weight_", "n_iter_", "max_violation_"):
-        if hasattr(model, name):
+        if np.isfinite(getattr(model, name, np.nan)):
             result[name.rstrip("_")] = float(getattr(model, name))
     return result
 
@@ -78,24 +80,21 @@ def objective_of(objective: str, X: Any, labels: IntArray, n_clusters: int) -> f
 
 def ours(source: Source, objective: str, weight: float, seed: int, n_init: int | str) -> Any:
     """Build our estimator at a weight, with several starts and single moves at the end."""
-    common: dict[str, Any] = {"fairness_weight": weight, "random_state": seed, "n_init": n_init}
+    common: dict[str, Any] = {"goal": Penalty(weight), "random_state": seed, "n_init": n_init}
     if objective == "ncut":
         return FairNCut(source.points.n_clusters, affinity="precomputed", **common)
-    polish = len(source.points.X) <= 100_000
-    return OURS[objective](source.points.n_clusters, polish=polish, **common)
+    return OURS[objective](source.points.n_clusters, solver=Dual(local_search=True), **common)
 
 
 def out_of_the_box(source: Source, objective: str, goal: float, seed: int) -> Any:
     """Build our estimator as a newcomer would: a number of clusters and a goal."""
     given = {"affinity": "precomputed"} if objective == "ncut" else {}
-    return OURS[objective](source.points.n_clusters, max_fairness_error=goal, random_state=seed, **given)
+    return OURS[objective](source.points.n_clusters, goal=goal, random_state=seed, **given)
 
 
 def papers_algorithm(source: Source, objective: str, weight: float, seed: int) -> Any:
     """Build Algorithm 1 as written: the bound, one k-means++ start, no moves afterwards."""
-    common: dict[str, Any] = {
-        "fairness_weight": weight, "solver": "bound", "init": "k-means++", "polish": False, "random_state": seed
-    }  # fmt: skip
+    common: dict[str, Any] = {"goal": Penalty(weight), "solver": "bound", "init": "k-means++", "random_state": seed}
     if objective == "ncut":
         from sklearn.cluster import kmeans_plusplus
         from sklearn.metrics import pairwise_distances_argmin

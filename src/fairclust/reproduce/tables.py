@@ -424,7 +424,7 @@ Objective @ Σ KL (balance). Ours and the rivals' are the lowest objectives foun
 
 ### Out of the box
 
-`{methods.OURS[table.objective].__name__}(n_clusters, max_fairness_error={GOAL})`, nothing tuned; and without fairness.
+`{methods.OURS[table.objective].__name__}(n_clusters, goal={GOAL})`, nothing tuned; and without fairness.
 
 {_default_rows(lines)}
 """

@@ -5,21 +5,21 @@ Pass one of these as X to :meth:`FairKMeans.fit`; what comes back is the ordinar
 
 from ._dask import DaskParquet
 from .blocks import ArrayBlocks, Blocks, MemmapBlocks, ParquetBlocks
+from .in_blocks import BlockData, InBlocks
 from .memory import fits_in_memory
 from .objectives import StreamedKMeans, StreamedKMedian, StreamedTable
 from .sources import as_blocks, large_array, open_blocks, streamed_starts
-from .sweep import BlockData, StreamedSweep
 
 __all__ = [
     "ArrayBlocks",
     "BlockData",
     "Blocks",
     "DaskParquet",
+    "InBlocks",
     "MemmapBlocks",
     "ParquetBlocks",
     "StreamedKMeans",
     "StreamedKMedian",
-    "StreamedSweep",
     "StreamedTable",
     "as_blocks",
     "fits_in_memory",

@@ -18,7 +18,7 @@ import numpy as np
 from .. import _checks as checks
 from .._people.columns import Columns, read_columns
 from .._table.coded import packed
-from .._table.features import Features, has_words, is_table, read_table
+from .._table.features import LearnedFeatures, has_words, is_table, read_table
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import FairclustError, InvalidInputError, MissingExtraError
 from .runners import Runner, Threads
@@ -85,7 +85,7 @@ class CodedBlock:
     """A block of a table whose rows are read as numbers and codes, side by side in one array."""
 
     table: Block
-    features: Features
+    features: LearnedFeatures
     codes: IntArray | None = None
     plans: dict[Any, Any] | None = field(default=None, repr=False)
     kept: KeptCosts | None = field(default=None, repr=False)
@@ -101,7 +101,7 @@ class CodedBlocks:
     """Blocks of a table, encoded."""
 
     tables: Iterable[Block]
-    features: Features
+    features: LearnedFeatures
 
     def __iter__(self) -> Iterator[Block]:
         return (CodedBlock(block, self.features) for block in self.tables)
@@ -115,7 +115,7 @@ def _part(table: Columns, rows: slice) -> Columns:
 class Reading:
     """How a table in blocks is read: encoded by features, or as it is, where these are still to be learnt."""
 
-    features: Features | None = None
+    features: LearnedFeatures | None = None
 
     def of(self, tables: Iterable[Block]) -> Iterable[Block]:
         """The blocks, read so."""
@@ -220,7 +220,7 @@ class ArrayBlocks(Blocks):
     >>> rng = np.random.default_rng(0)
     >>> blocks = [(rng.normal(size=(500, 2)), rng.choice(["a", "b"], 500)) for _ in range(3)]
     >>> model = FairKMeans(3, random_state=0).fit(ArrayBlocks(blocks))
-    >>> model.labels_.shape, model.fairness_goal_met_
+    >>> model.labels_.shape, model.goal_met_
     ((1500,), True)
     """
 
@@ -287,7 +287,7 @@ class MemmapBlocks(Blocks):
     >>> from fairclust.scaling import MemmapBlocks
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))  # or the path of a .npy file
     >>> model = FairKMeans(3, random_state=0).fit(MemmapBlocks(X, block_rows=300), sensitive_features=["F", "M"] * 500)
-    >>> model.fairness_goal_met_
+    >>> model.goal_met_
     True
     """
 
@@ -364,7 +364,7 @@ class ParquetBlocks(Blocks):
     ...     table.write_parquet(Path(folder) / "people.parquet")
     ...     people = ParquetBlocks(Path(folder) / "people.parquet", columns=["age", "debt"])
     ...     model = FairKMeans(3, random_state=0).fit(people, sensitive_features="sex")
-    >>> model.labels_.shape, model.fairness_goal_met_
+    >>> model.labels_.shape, model.goal_met_
     ((900,), True)
     """
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _checks as checks
+from .._data.seeding import Init, sampled_rows, starting_centers
 from .._objectives.coded_seeds import coded_starts
-from .._sweep.sampling import coarsened
-from .._sweep.seeding import Init, sampled_rows, starting_centers
 from .._table.coded import unpacked
-from .._table.features import FeatureOptions
+from .._table.features import Features
 from .._table.summaries import learn_from
 from .._typing import AnyArray, FloatArray
 from ..errors import InvalidInputError
 from ._dask import DaskBlocks, is_dask
 from .blocks import Blocks, MemmapBlocks, Reading
+from .in_blocks import BlockData, InBlocks, describe_blocks
 from .memory import fits_in_memory, has_room_for_costs
-from .sweep import BlockData, StreamedSweep, describe_blocks
 from .work import summaries
 
 
@@ -47,7 +45,7 @@ def large_array(X: AnyArray, n_clusters: Any) -> Blocks | None:
 
 
 def open_blocks(
-    X: Blocks, sensitive_features: Any, sample_weight: Any, n_threads: int, options: FeatureOptions | None = None
+    X: Blocks, sensitive_features: Any, sample_weight: Any, n_threads: int, options: Features | None = None
 ) -> BlockData:
     """Make the first pass over the data; of a table, another one before, which learns how its columns count.
 
@@ -58,7 +56,7 @@ def open_blocks(
         As the source wants them: columns, or names of columns.
     n_threads : int
         Threads that compute.
-    options : FeatureOptions or None
+    options : Features or None
         How the columns of a table are to count. None: X is numbers.
     """
     columns = (sensitive_features, sample_weight)
@@ -72,24 +70,19 @@ def open_blocks(
     return describe_blocks(X.runner(*columns, n_threads, Reading(learned.features)), n_threads, learned)
 
 
-def streamed_starts(
-    sweep: StreamedSweep, init: Init, n_starts: int, random_state: np.random.RandomState, steps: Sequence[int]
-) -> list[FloatArray]:
-    """Starting centres, from rows that one pass collects; the samples that the fit will ask for come with them.
+def streamed_starts(rows: InBlocks, init: Init, n_starts: int, random_state: np.random.RandomState) -> list[FloatArray]:
+    """Starting centres, from rows that one pass collects; those that samples are drawn from come with them.
 
     Parameters
     ----------
-    sweep : StreamedSweep
+    rows : InBlocks
     init, random_state
         As for the estimators.
     n_starts : int
         Number of starts wanted.
-    steps : sequence of int
-        The fit will ask for samples of one row in so many.
     """
-    data, n_clusters = sweep.data, sweep.n_clusters
-    rows = sampled_rows(data.n_samples, n_clusters, random_state)
-    drawn = data.collect([coarsened(step, data.n_samples) for step in steps], n_clusters, rows)
+    data, n_clusters = rows.data, rows.n_clusters
+    drawn = data.collect(n_clusters, sampled_rows(data.n_samples, n_clusters, random_state))
     few, weights = drawn.X, drawn.weights
     if weights is not None:
         few, weights = few[weights > 0], weights[weights > 0]

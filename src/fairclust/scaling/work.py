@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,15 +18,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._core import kernels
-from .._core.sparse_small import Pairs, pair_table
 from .._core.tiles import TILE
+from .._data.layout import Layout, build_layout, every_nth_of_each
 from .._memory import in_own_pages, on_lines
-from .._objectives.centers import SQUARED_EUCLIDEAN
+from .._objectives.centers import SQUARED_EUCLIDEAN, moments
 from .._objectives.coded import CodedKMeansObjective
 from .._people.columns import Columns, factorize, find_missing
-from .._sweep.layout import Layout, build_layout, every_nth_of_each
 from .._table.coded import CodedRows, unpacked
-from .._table.features import FeatureOptions, read_table
+from .._table.features import Features, read_table
 from .._table.summaries import ColumnSummary, summarize
 from .._typing import AnyArray, FloatArray, IntArray
 from ..errors import InvalidInputError
@@ -104,7 +102,7 @@ def _names_and_codes(column: AnyArray) -> tuple[AnyArray, IntArray]:
     return with_none, codes
 
 
-def summaries(block: Block, table: IntArray | None, job: FeatureOptions) -> list[tuple[ColumnSummary, ...]]:
+def summaries(block: Block, table: IntArray | None, job: Features) -> list[tuple[ColumnSummary, ...]]:
     """What a block of a table tells of its columns; an empty block tells nothing."""
     return [summarize(read_table(panel.X), job, panel.weights) for panel in block.panels() if len(panel.X)]
 
@@ -173,9 +171,8 @@ def stacked(tables: list[Columns]) -> Columns | None:
 def _moments(X: AnyArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, float]:
     """Mean, weighted squares about it, and weight. Of values beyond what doubles can square, NaN or infinities."""
     total = float(len(X) if weights is None else weights.sum())
-    rows = np.require(X, np.float32 if X.dtype == np.float32 else np.float64, ["C", "A"])
     with np.errstate(over="ignore", invalid="ignore"):  # whoever asked looks at what came out
-        mean, squares = kernels.feature_moments(rows, weights, 1)
+        mean, squares = moments(X, weights)
     return mean, squares, total
 
 
@@ -232,7 +229,7 @@ def collect(block: Block, table: BlockCells, job: Wanted) -> list[Picked]:
     X = [np.empty((len(rows), job.n_features), dtype=job.dtype) for rows in wanted]
     weights: list[list[FloatArray]] = [[] for _ in wanted]
     first = 0
-    for panel in block.panels():
+    for panel in block.panels() if any(map(len, wanted)) else ():
         last = first + len(panel.X)
         for rows, found, found_weights in zip(wanted, X, weights, strict=True):
             here = slice(*np.searchsorted(rows, (first, last)))
@@ -321,30 +318,30 @@ class KeptCosts:
 
 @dataclass(frozen=True)
 class SoftJob:
-    """A sweep: softmax(−scale·a − scaled_price), with curvature over every so-manieth row of each cell."""
+    """An evaluation: softmax(−scale·a − scaled_price), with products of shares over every so-manieth run of rows."""
 
     costs: Costs
     scale: float
     scaled_price: FloatArray  # (cells, clusters)
-    steps: IntArray | None = None  # by cell; None: no curvature
+    steps: IntArray | None = None  # by cell; None: no products
     with_sums: bool = False
 
 
 @dataclass(frozen=True)
 class SoftTables:
-    """What a sweep over some rows tells; tables of several blocks add up."""
+    """What an evaluation over some rows tells; tables of several blocks add up."""
 
     masses: FloatArray
     cost: float
     log_partition: float
-    pairs: Pairs | float = 0.0
-    sampled: FloatArray | float = 0.0
+    pairs: FloatArray | float = 0.0
+    summed: FloatArray | float = 0.0
     sums: FloatArray | float = 0.0
 
     def __add__(self, other: SoftTables) -> SoftTables:
         return SoftTables(
             self.masses + other.masses, self.cost + other.cost, self.log_partition + other.log_partition,
-            self.pairs + other.pairs, self.sampled + other.sampled, self.sums + other.sums,
+            self.pairs + other.pairs, self.summed + other.summed, self.sums + other.sums,
         )  # fmt: skip
 
 
@@ -368,97 +365,75 @@ class _Rows:
         X = np.require(self.given, dtype, "A")
         return X if X.flags.c_contiguous or X.strides[0] == X.itemsize else np.ascontiguousarray(X)
 
-    def sweep(self, job: SoftJob) -> SoftTables:
+    def evaluate(self, job: SoftJob) -> SoftTables:
         """Count the soft assignments."""
         how = (self.weights, job.scale, job.scaled_price, job.steps, self.before, 1)
-        if self.kept is None and self.costs.like is not None:
-            excess, base = self._fill(_buffer(self._shape))
-            answer = kernels.sweep(self.plan, excess, *how)
-        elif self.kept is None:
+        if self.kept is None and self.costs.like is None:
             base, answer = kernels.sweep_rows(self.plan, self.costs.metric, self.X, self.costs.centers, *how)
         else:
-            base, answer = self.kept[1], kernels.sweep(self.plan, self.kept[0], *how)
-        masses, cost, log_partition, pairs, sampled = answer
-        curved = (0.0, 0.0) if job.steps is None else (pair_table(pairs, masses.shape[1]), sampled)
-        return SoftTables(masses, base + cost, log_partition - job.scale * base, *curved)
+            excess, base = self.filled()
+            answer = kernels.sweep(self.plan, excess, *how)
+        masses, cost, log_partition, pairs, summed = answer
+        products = (0.0, 0.0) if job.steps is None else (pairs, summed)
+        return SoftTables(masses, base + cost, log_partition - job.scale * base, *products)
 
     def soft_sums(self, job: SoftJob) -> FloatArray:
         """Sums of the rows weighted by the soft assignments."""
-        excess = self.excess()
+        excess, _ = self.filled()
         if self.costs.like is not None:
             return self._coded_soft_sums(self.costs.like, excess, job)
         X = np.ascontiguousarray(self.X)
         return np.asarray(kernels.soft_sums(self.plan, excess, X, self.weights, job.scale, job.scaled_price, 1))
 
-    def assign(self, job: HardJob, *, with_sums: bool = False) -> tuple[IntArray, HardTables]:
-        """Label the rows, in visiting order; count the labels, and sum the rows by label where that is asked for.
-
-        Counts and sums are those of the rule: whoever moves rows knows what that does to them.
-        """
+    def assign(self, job: HardJob) -> tuple[IntArray, HardTables]:
+        """Label the rows, in visiting order; count the labels, and sum the rows by label where that is asked for."""
         labels = np.empty(len(self.given), dtype=np.int32)
-        if self.costs.like is not None:
-            excess, base = self._fill(_buffer(self._shape)) if self.kept is None else self.kept
-            answer = kernels.assign(self.plan, excess, self.weights, job.price, labels, None, 1, job.split, self.before)
-            n_clusters, n_sums = len(self.costs.centers), self.costs.n_sums
-            sums = (
-                self._coded_sums(self.costs.like, labels, self.weights, n_clusters)
-                if with_sums
-                else np.zeros((n_clusters, n_sums))
-            )
-        elif self.kept is None:
-            base, answer, sums = kernels.assign_rows(
-                self.plan,
-                self.costs.metric,
-                self.X,
-                self.costs.centers,
-                self.weights,
-                job.price,
-                labels,
-                1,
-                job.split,
-                self.before,
-                with_sums,
-            )
+        how = (self.costs.centers, self.weights, job.prices, labels, 1, job.split, self.before, job.with_sums)
+        if self.kept is None and self.costs.like is None:
+            base, answer, sums = kernels.assign_rows(self.plan, self.costs.metric, self.X, *how)
         else:
-            base, answer = (
-                self.kept[1],
-                kernels.assign(
-                    self.plan, self.kept[0], self.weights, job.price, labels, None, 1, job.split, self.before
-                ),
+            excess, base = self.filled()
+            answer = kernels.assign(
+                self.plan, excess, self.weights, job.prices, labels, None, 1, job.split, self.before
             )
-            sums = np.zeros(self.costs.centers.shape)
-            if with_sums:
-                sums = kernels.label_sums(self.plan, self.X, labels, self.weights, len(self.costs.centers), 1)
-        masses, cost, gap = answer
-        self._move(job, labels)
-        return labels, HardTables(masses, base + cost, gap, sums, ())
+            sums = self._sums(labels) if job.with_sums else np.zeros((len(self.costs.centers), self.costs.n_sums))
+        masses, cost, margin = answer
+        return labels, HardTables(masses, base + cost, margin, sums) + self._move(job, labels)
 
-    def _move(self, job: HardJob, labels: IntArray) -> None:
-        """Relabel (IN/OUT) single rows that moved away from where the rule has them."""
-        own = [row - self.first_row for row in job.moved if self.first_row <= row < self.first_row + len(self.given)]
-        if own:
-            place = np.empty(len(self.given), dtype=np.int64)
-            place[self.layout.order] = np.arange(len(self.given))
-            labels[place[own]] = [job.moved[row + self.first_row] for row in own]
+    def _move(self, job: HardJob, labels: IntArray) -> HardTables:
+        """Relabel (IN/OUT) single rows that moved away from where the rule has them; what that changes."""
+        n_clusters, like = len(self.costs.centers), np.zeros((len(self.costs.centers), self.costs.n_sums))
+        change = HardTables(np.zeros((self.costs.n_cells, n_clusters)), 0.0, 0.0, like)
+        own = slice(*np.searchsorted(job.moved, (self.first_row, self.first_row + len(self.given))))
+        if own.start == own.stop:
+            return change
+        place = np.empty(len(self.given), dtype=np.int64)
+        place[self.layout.order] = np.arange(len(self.given))
+        rows, after = job.moved[own] - self.first_row, job.moved_to[own]
+        where = place[rows]
+        before, cells, every = labels[where], self.layout.cells_of(where), np.arange(len(where))
+        labels[where] = after
+        X, weights = self.X[rows], np.ones(len(rows)) if self.weights is None else self.weights[where]
+        costs, added = costs_of_rows(X, self.costs), weights[:, None] * sums_of_rows(X, self.costs)
+        for clusters, sign in ((before, -1.0), (after, 1.0)):
+            np.add.at(change.masses, (cells, clusters), sign * weights)
+            np.add.at(change.sums, clusters, sign * added)
+        return replace(change, cost=float(weights @ (costs[every, after] - costs[every, before])))
 
-    def added(self, points: IntArray) -> FloatArray:
-        """What each of some points adds to the sums of its cluster, (n_points, n_sums), per weight."""
-        X = self.X[self.layout.order[points]].astype(float)
-        if self.costs.like is None:
-            return X
-        return np.array([_summed(x, self.costs.like) for x in X]).reshape(len(X), self.costs.n_sums)
+    def margins(self) -> FloatArray:
+        """What the rows lose in their second-best cluster, without prices."""
+        (excess, _), labels = self.filled(), np.empty(len(self.given), dtype=np.int32)
+        gaps = np.empty(len(self.given), dtype=np.float32)
+        prices = np.zeros((self.costs.n_cells, len(self.costs.centers)))
+        kernels.assign(self.plan, excess, self.weights, prices, labels, gaps, 1, 0.0, None)
+        return gaps
 
-    def row_costs(self, X: FloatArray) -> FloatArray:
-        """Costs of some rows in every cluster."""
-        if self.costs.like is not None:
-            return CodedKMeansObjective(unpacked(X, self.costs.like)).costs(self.costs.centers)
-        difference = X.astype(float)[:, None, :] - self.costs.centers
-        squares = (difference**2).sum(axis=2)
-        return squares if self.costs.metric == SQUARED_EUCLIDEAN else np.sqrt(squares)
+    def filled(self) -> tuple[FloatArray, float]:
+        """Costs above the cheapest cluster, in tiles, and what the cheapest cost together.
 
-    def excess(self) -> FloatArray:
-        """Costs above the cheapest cluster, in tiles; where they are not kept, until the next are asked for."""
-        return self._fill(_buffer(self._shape))[0] if self.kept is None else self.kept[0]
+        Where they are not kept they last until the next are asked for.
+        """
+        return self._fill(_buffer(self._shape)) if self.kept is None else self.kept
 
     def keeping(self, kept: KeptCosts, i: int) -> _Rows:
         """The same panel, the i-th, with costs in room that stays; as it is where there is none."""
@@ -481,6 +456,12 @@ class _Rows:
             return room, base
         return room, kernels.distances(self.plan, metric, self.X, centers, None, self.weights, room, 1)[0]
 
+    def _sums(self, labels: IntArray) -> FloatArray:
+        n_clusters = len(self.costs.centers)
+        if self.costs.like is not None:
+            return self._coded_sums(self.costs.like, labels, self.weights, n_clusters)
+        return np.asarray(kernels.label_sums(self.plan, self.X, labels, self.weights, n_clusters, 1))
+
     def _coded_sums(self, like: CodedRows, labels: IntArray, weights: FloatArray | None, n_clusters: int) -> FloatArray:
         rows = unpacked(self.X, like)
         return np.asarray(
@@ -500,16 +481,33 @@ class _Rows:
         return sums
 
 
-def _summed(x: FloatArray, like: CodedRows) -> FloatArray:
-    """What one packed row adds to the sums of its cluster: values, which of them are there, and its codes."""
-    numbers = x[: like.n_numbers]
-    codes = np.zeros(int(like.first[-1]))
-    codes[like.first[:-1] + x[like.n_numbers :].astype(np.int64)] = 1.0
-    return np.concatenate((np.nan_to_num(numbers), (~np.isnan(numbers)).astype(float), codes))
+def sums_of_rows(X: FloatArray, costs: Costs) -> FloatArray:
+    """What each of some rows adds to the sums of its cluster, (n_rows, n_sums), per weight."""
+    like, X = costs.like, X.astype(float)
+    if like is None:
+        return X
+    numbers, codes = X[:, : like.n_numbers], X[:, like.n_numbers :].astype(np.int64)
+    is_category = np.zeros((len(X), int(like.first[-1])))
+    np.put_along_axis(is_category, like.first[:-1] + codes, 1.0, axis=1)
+    return np.hstack([np.nan_to_num(numbers), ~np.isnan(numbers), is_category])
 
 
-def _panels(block: Block, table: BlockCells, costs: Costs, *, keeps: bool = True) -> Iterator[_Rows]:
-    """The rows of a block, a panel at a time. Costs are kept where the block has room for them, unless not wanted."""
+def costs_of_rows(X: FloatArray, costs: Costs) -> FloatArray:
+    """Point costs of some rows, (n_rows, n_clusters)."""
+    if costs.like is not None:
+        return CodedKMeansObjective(unpacked(X, costs.like)).costs(costs.centers)
+    return cdist(X, costs.centers, "sqeuclidean" if costs.metric == SQUARED_EUCLIDEAN else "euclidean")
+
+
+def margins(X: FloatArray, codes: IntArray, costs: Costs) -> FloatArray:
+    """Margins of rows in memory, by their cells: what each loses in its second-best cluster, without prices."""
+    layout = build_layout(codes, costs.n_cells)
+    plan = kernels.Plan(layout.order, layout.start, layout.size, layout.chunk, layout.chunk_cell)
+    return _Rows(X, layout, plan, None, costs, None, np.zeros(costs.n_cells, dtype=np.int64), 0).margins()
+
+
+def _panels(block: Block, table: BlockCells, costs: Costs) -> Iterator[_Rows]:
+    """The rows of a block, a panel at a time. Costs are kept where the block has room for them."""
     first, kept, before = 0, block.kept, table.before
     known = None if kept is None else kept.of(costs)
     fresh: list[tuple[FloatArray, float] | None] = []
@@ -519,12 +517,12 @@ def _panels(block: Block, table: BlockCells, costs: Costs, *, keeps: bool = True
         own = None if known is None else known[i]
         rows = _Rows(panel.X, layout, plan, weights, costs, own, before, table.first_row + first)
         before = before + layout.cell_counts
-        if kept is not None and known is None and keeps:
+        if kept is not None and known is None:
             rows = rows.keeping(kept, i)
             fresh.append(rows.kept)
         yield rows
         first += len(panel.X)
-    if kept is not None and known is None and keeps:
+    if kept is not None and known is None:
         kept.keep(costs, fresh)
 
 
@@ -555,52 +553,45 @@ def soft_tables(block: Block, table: BlockCells, job: SoftJob) -> SoftTables:
     n_clusters, n_cells = len(job.costs.centers), job.costs.n_cells
     answer = SoftTables(np.zeros((n_cells, n_clusters)), 0.0, 0.0)
     for rows in _panels(block, table, job.costs):
-        found = rows.sweep(job)
+        found = rows.evaluate(job)
         answer += replace(found, sums=rows.soft_sums(job)) if job.with_sums else found
     return answer
 
 
 @dataclass(frozen=True)
 class HardJob:
-    """Labels argmin(a + price), near-ties split at a scale (0: not at all), but for single rows that moved.
-
-    Of labels in passing only masses and cost are wanted: no sums are made, and costs that are kept stay what they are.
-    """
+    """Labels argmin(a + price), near-ties split at a scale (0: not at all), but for single rows that moved."""
 
     costs: Costs
-    price: FloatArray  # (cells, clusters)
+    prices: FloatArray  # (cells, clusters)
     split: float = 0.0
-    moved: Mapping[int, int] = field(default_factory=dict)
-    is_passing: bool = False
+    moved: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # ascending
+    moved_to: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    with_sums: bool = False
 
 
 @dataclass(frozen=True)
 class HardTables:
-    """What the labels of some rows tell; tables of several blocks add up, digests are strung together."""
+    """What the labels of some rows tell; tables of several blocks add up."""
 
     masses: FloatArray
     cost: float
-    gap: float
+    margin: float
     sums: FloatArray
-    digest: tuple[int, ...]
 
     def __add__(self, other: HardTables) -> HardTables:
         return HardTables(
-            self.masses + other.masses, self.cost + other.cost, self.gap + other.gap, self.sums + other.sums,
-            self.digest + other.digest,
-        )  # fmt: skip
+            self.masses + other.masses, self.cost + other.cost, self.margin + other.margin, self.sums + other.sums
+        )
 
 
 def hard_tables(block: Block, table: BlockCells, job: HardJob) -> HardTables:
-    """Count the labels of a block, and sum its rows by label, but in passing."""
+    """Count the labels of a block, and sum its rows by label where that is asked for."""
     n_clusters, n_sums = len(job.costs.centers), job.costs.n_sums
-    answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_sums)), ())
-    digest = 0
-    for rows in _panels(block, table, job.costs, keeps=not job.is_passing):
-        labels, found = rows.assign(job, with_sums=not job.is_passing)
-        digest = zlib.crc32(labels.data, digest)
-        answer += found
-    return replace(answer, digest=(digest,))
+    answer = HardTables(np.zeros((job.costs.n_cells, n_clusters)), 0.0, 0.0, np.zeros((n_clusters, n_sums)))
+    for rows in _panels(block, table, job.costs):
+        answer += rows.assign(job)[1]
+    return answer
 
 
 def labels_of(block: Block, table: BlockCells, job: HardJob) -> IntArray:
@@ -707,71 +698,62 @@ def candidate_sums(block: Block, table: BlockCells, job: CandidateJob) -> FloatA
 
 
 @dataclass(frozen=True)
-class Remote:
-    """A row far from its centre."""
-
-    distance: float
-    row: FloatArray
-
-
-def farthest_rows(block: Block, table: BlockCells, job: tuple[HardJob, int]) -> list[Remote]:
-    """The rows that their cluster serves worst, as many as asked for, worst first."""
-    hard, count = job
-    found: list[Remote] = []
-    for rows in _panels(block, table, hard.costs):
-        labels, _ = rows.assign(hard)
-        X = rows.X[rows.layout.order]
-        if hard.costs.like is None:
-            distance = ((X.astype(np.float64) - hard.costs.centers[labels]) ** 2).sum(axis=1)
-        else:
-            distance = rows.row_costs(X)[np.arange(len(X)), labels]
-        if rows.weights is not None:
-            distance[rows.weights == 0] = -1.0
-        worst = np.argsort(-distance, kind="stable")[:count]
-        found += [Remote(float(distance[i]), X[i].copy()) for i in worst if distance[i] >= 0]
-    return sorted(found, key=lambda one: -one.distance)[:count]
-
-
-@dataclass(frozen=True)
 class MovesJob:
-    """Rows that could make some moves (cell, from, to), up to ``count`` of each kind."""
+    """Rows that could make moves of some kinds (cell, from, to): ``count`` of each, ``each`` of them in a panel."""
 
     labels: HardJob
-    move_kinds: IntArray
+    kinds: IntArray
     count: int
+    each: int
 
 
 @dataclass(frozen=True)
 class CheapMoves:
-    """The rows whose moves cost least, at most ``count`` of each kind, kind by kind; those of several blocks add up."""
+    """The rows whose moves cost least, at most ``count`` of each kind, kind by kind; those of several blocks add up.
+
+    Attributes
+    ----------
+    complete : ndarray of shape (n_kinds,)
+        Moves that cost more than this may be missing.
+    """
 
     count: int
     kinds: IntArray
     rows: IntArray
     extra: FloatArray
-    mass: FloatArray
-    added: FloatArray  # to the sums of a cluster, per weight
+    complete: FloatArray
 
     def __add__(self, other: CheapMoves) -> CheapMoves:
-        kinds, rows, extra, mass, added = (
-            np.concatenate((getattr(self, name), getattr(other, name)))
-            for name in ("kinds", "rows", "extra", "mass", "added")
+        kinds, rows, extra = (
+            np.concatenate((getattr(self, name), getattr(other, name))) for name in ("kinds", "rows", "extra")
         )
-        kept = _nearest(kinds, extra, rows, self.count)
-        return CheapMoves(self.count, kinds[kept], rows[kept], extra[kept], mass[kept], added[kept])
+        # Both are sorted by kind and cost, and merging them takes a tenth of the time of sorting by several keys.
+        order = np.argsort(kinds * (np.ptp(extra) + 1.0) + extra, kind="stable") if len(extra) else kinds
+        first = np.searchsorted(kinds[order], np.arange(len(self.complete)))
+        kept = order[np.arange(len(order)) - first[kinds[order]] < self.count]
+        complete = np.minimum(self.complete, other.complete)
+        return CheapMoves(self.count, kinds[kept], rows[kept], extra[kept], complete)
+
+    @property
+    def may_lack(self) -> IntArray:
+        """Kinds that may lack some of the cheapest moves."""
+        is_sure = self.extra <= self.complete[self.kinds]
+        n_sure = np.bincount(self.kinds[is_sure], minlength=len(self.complete))
+        return np.flatnonzero((n_sure < self.count) & np.isfinite(self.complete))
 
 
 def moves_of(block: Block, table: BlockCells, job: MovesJob) -> CheapMoves:
     """The rows of the block whose moves cost least."""
-    nobody = np.empty(0, dtype=np.int64)
-    no_sums = np.empty((0, job.labels.costs.n_sums))
-    answer = CheapMoves(job.count, nobody, nobody, np.empty(0), np.empty(0), no_sums)
-    move_kinds = np.ascontiguousarray(job.move_kinds, dtype=np.int64)
-    for rows in _panels(block, table, job.labels.costs):
+    nobody, n_kinds = np.empty(0, dtype=np.int64), len(job.kinds)
+    answer = CheapMoves(job.count, nobody, nobody, np.empty(0), np.full(n_kinds, np.inf))
+    for panel in _panels(block, table, job.labels.costs):
+        rows = replace(panel, given=panel.X, kept=panel.filled())
         labels, _ = rows.assign(job.labels)
-        kinds, points, extra = kernels.cheapest_moves(rows.plan, rows.excess(), labels, move_kinds, job.count).T
-        points = points.astype(np.int64)
-        mass = np.ones(len(points)) if rows.weights is None else rows.weights[points]
-        numbers = rows.layout.order[points] + rows.first_row
-        answer += CheapMoves(job.count, kinds.astype(np.int64), numbers, extra, mass, rows.added(points))
+        found = kernels.cheapest_moves(rows.plan, rows.filled()[0], labels, job.kinds, job.each)
+        kinds, extra = found[:, 0].astype(np.int64), found[:, 2]
+        numbers = rows.layout.order[found[:, 1].astype(np.int64)] + rows.first_row
+        counts = np.bincount(kinds, minlength=n_kinds)
+        complete, is_cut = np.full(n_kinds, np.inf), counts == job.each
+        complete[is_cut] = extra[np.cumsum(counts)[is_cut] - 1]
+        answer += CheapMoves(job.count, kinds, numbers, extra, complete)
     return answer

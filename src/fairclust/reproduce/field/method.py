@@ -33,7 +33,7 @@ FOLDER = Path(__file__).parent / "methods"
 PEERS = "FAIRCLUST_PEERS"
 """Environment variable: Pythons that have the packages of peers, separated as in PATH."""
 
-_OWN_FIGURES = ("assignment_gap_", "n_sweeps_", "fairness_weight_", "n_iter_", "max_violation_")
+_OWN_FIGURES = ("assignment_gap_", "n_evaluations_", "fairness_weight_", "n_iter_", "max_violation_")
 _HOURS = 3600  # seconds that a peer in another Python may take
 
 _WORKER = """
@@ -130,7 +130,8 @@ class Method:
             began = time.process_time()
             found = run(X, groups, n_clusters, goal, seed)
             seconds = time.process_time() - began
-        figures = {name.rstrip("_"): float(getattr(found, name)) for name in _OWN_FIGURES if hasattr(found, name)}
+        own = {name.rstrip("_"): float(getattr(found, name, np.nan)) for name in _OWN_FIGURES}
+        figures = {name: value for name, value in own.items() if np.isfinite(value)}
         return Answer(np.asarray(getattr(found, "labels_", found)), seconds, figures)
 
 

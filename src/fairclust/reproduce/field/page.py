@@ -25,7 +25,7 @@ SCHEMA = Path(__file__).parent / "schema.json"
 FORMAT = 1  # of the JSON; a change that readers notice counts up
 COLUMNS = (
     "protocol", "objective", "goal", "level", "data", "n_rows", "n_clusters", "method", "origin", "cost", "is_met",
-    "people_beyond", "fairness_error", "worst_error", "balance", "seconds", "gap", "n_sweeps", "remark",
+    "people_beyond", "fairness_error", "worst_error", "balance", "seconds", "gap", "n_evaluations", "remark",
 )  # fmt: skip
 
 
@@ -337,7 +337,8 @@ def records(parts: list[Part]) -> list[dict[str, Any]]:
                     "people_beyond": result["people_beyond"],
                     "fairness_error": result["fairness_error"], "worst_error": result["worst_error"],
                     "balance": result["balance"], "seconds": round(result["seconds"], 3),
-                    "gap": None if gap is None or math.isnan(gap) else gap, "n_sweeps": result.get("n_sweeps"),
+                    "gap": None if gap is None or math.isnan(gap) else gap,
+                    "n_evaluations": result.get("n_evaluations"),
                     "remark": None,
                 })  # fmt: skip
             for one in row.printed():
@@ -363,7 +364,7 @@ def _nothing() -> dict[str, Any]:
             "balance",
             "seconds",
             "gap",
-            "n_sweeps",
+            "n_evaluations",
             "remark",
         )
     )

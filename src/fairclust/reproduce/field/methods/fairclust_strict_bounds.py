@@ -14,4 +14,4 @@ IS_OURS = True
 
 def run(X: Any, groups: Any, n_clusters: int, goal: Goal, seed: int) -> Any:
     """Fit at defaults, nobody forgiven."""
-    return fit(X, groups, n_clusters, goal, seed, round_bounds=False)
+    return fit(X, groups, n_clusters, goal, seed, rounded=False)

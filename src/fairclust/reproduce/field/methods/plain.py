@@ -16,4 +16,4 @@ def run(X: Any, groups: Any, n_clusters: int, goal: Goal, seed: int) -> Any:
     """Fit with λ = 0 and ten starts."""
     given = {"affinity": "precomputed"} if goal.objective == "ncut" else {"n_init": 10}
     make = ESTIMATORS[goal.objective]
-    return make(n_clusters, fairness_weight=0.0, random_state=seed, n_jobs=1, **given).fit(X)
+    return make(n_clusters, goal=None, random_state=seed, n_jobs=1, **given).fit(X)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fairclust import Penalty
 from fairclust.reproduce.field.goal import Goal
 
 from ._knobs import along, spread
@@ -13,10 +14,10 @@ GOALS = ("total",)
 
 
 def run(X: Any, groups: Any, n_clusters: int, goal: Goal, seed: int) -> Any:
-    """Fit ``solver="bound"``, without this package's moves afterwards."""
-    given: dict[str, Any] = {"solver": "bound", "init": "k-means++", "polish": False, "random_state": seed, "n_jobs": 1}
+    """Fit ``solver="bound"``."""
+    given: dict[str, Any] = {"solver": "bound", "init": "k-means++", "random_state": seed, "n_jobs": 1}
     make = ESTIMATORS[goal.objective]
     return along(
-        lambda weight: make(n_clusters, fairness_weight=weight, **given).fit(X, sensitive_features=groups),
+        lambda weight: make(n_clusters, goal=Penalty(weight), **given).fit(X, sensitive_features=groups),
         goal.level, 0.3 * spread(X), -1.4, len(X),
     )  # fmt: skip

@@ -1,1 +1,0 @@
-"""How far is a composition from its target? The K×J world: no point is known here."""

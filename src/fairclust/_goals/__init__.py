@@ -1,1 +1,0 @@
-"""What is asked for? One goal per file, as solvers see it and as whole people meet it."""
