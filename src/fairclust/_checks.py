@@ -14,8 +14,6 @@ from scipy import sparse
 from ._typing import AnyArray, FloatArray
 from .errors import InvalidInputError
 
-DEFAULT_MAX_FAIRNESS_ERROR = 0.01  # nats; with two equal groups, shares between 0.43 and 0.57
-
 
 def check_sparse(X: Any, name: str = "X") -> Any:
     """Check that the arrays of a sparse matrix fit together, before anything reads them; other X come back as they are.
@@ -165,83 +163,6 @@ def _distinct(rows: AnyArray) -> set[bytes]:
     return set(map(bytes, rows + rows.dtype.type(0)))
 
 
-def check_fairness_weight(fairness_weight: Any, max_fairness_error: Any) -> float | None:
-    """Check the weight against the goal: a number ≥ 0, or None for "auto"."""
-    goal = check_number("max_fairness_error", max_fairness_error, lowest=0.0)
-    if isinstance(fairness_weight, str):
-        if fairness_weight != "auto":
-            raise InvalidInputError(f"fairness_weight={fairness_weight!r}, but a number ≥ 0 or 'auto' is needed.")
-        return None
-    weight = check_number("fairness_weight", fairness_weight, lowest=0.0)
-    if goal != DEFAULT_MAX_FAIRNESS_ERROR:
-        raise InvalidInputError(
-            f"fairness_weight={fairness_weight!r} and max_fairness_error={max_fairness_error!r} are both given, and "
-            "they contradict each other. Leave fairness_weight at 'auto' to reach the goal, or max_fairness_error at "
-            "its default to fix the weight."
-        )
-    return weight
-
-
-def check_goals(
-    fairness_weight: Any, max_fairness_error: Any, min_balance: Any, max_cost_increase: Any, bounds: Any
-) -> None:
-    """At most one goal, and none beside a fixed weight."""
-    weight = check_fairness_weight(fairness_weight, max_fairness_error)
-    others = {"min_balance": min_balance, "max_cost_increase": max_cost_increase, "bounds": bounds}
-    given = [f"{name}={value!r}" for name, value in others.items() if value is not None]
-    if given and max_fairness_error != DEFAULT_MAX_FAIRNESS_ERROR:
-        given.append(f"max_fairness_error={max_fairness_error!r}")
-    if len(given) > 1:
-        raise InvalidInputError(f"{' and '.join(given)} are both given, and one goal at a time is supported. Keep one.")
-    if given and weight is not None:
-        raise InvalidInputError(
-            f"fairness_weight={fairness_weight!r} and {given[0]} are both given, and they contradict each other. "
-            "Leave fairness_weight at 'auto' to reach the goal."
-        )
-    if min_balance is not None:
-        check_number("min_balance", min_balance, lowest=0.0)
-        if min_balance > 1:
-            raise InvalidInputError(f"min_balance={min_balance!r}, but a number between 0 and 1 is needed.")
-    if max_cost_increase is not None:
-        check_number("max_cost_increase", max_cost_increase, lowest=0.0)
-
-
-def check_bounds(bounds: Any, names: AnyArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper shares per group, from a number δ or a dict {group: (lower, upper)}.
-
-    With several attributes, also a dict {attribute: {group: (lower, upper)}}.
-    """
-    if target.ndim == 2:
-        raise InvalidInputError(
-            "bounds and a target_proportions per cluster are both given. Use max_fairness_error with such a target."
-        )
-    if isinstance(bounds, int | float):
-        if not 0 < bounds < 1:
-            raise InvalidInputError(f"bounds={bounds!r}, but a number between 0 and 1 or a dict is needed.")
-        return target * (1 - float(bounds)), np.minimum(target / (1 - float(bounds)), 1.0)
-    if not isinstance(bounds, dict):
-        raise InvalidInputError(
-            f"bounds={bounds!r}, but a number between 0 and 1 or a dict {{group: (lower, upper)}} is needed."
-        )
-    nested = [(attribute, own) for attribute, own in bounds.items() if isinstance(own, dict)]
-    bounds = {name: pair for name, pair in bounds.items() if not isinstance(pair, dict)}
-    bounds |= {f"{attribute}={group}": pair for attribute, own in nested for group, pair in own.items()}
-    known = names.tolist()
-    unknown = [name for name in bounds if name not in known]
-    if unknown:
-        raise InvalidInputError(f"bounds names {unknown[0]!r}, but the groups are {', '.join(map(repr, known))}.")
-    lower, upper = np.zeros(len(known)), np.ones(len(known))
-    for name, pair in bounds.items():
-        try:
-            low, high = (float(value) for value in pair)
-        except (TypeError, ValueError):
-            low, high = 1.0, 0.0
-        if not 0 <= low <= high <= 1:
-            raise InvalidInputError(f"bounds[{name!r}]={pair!r}, but two shares 0 ≤ lower ≤ upper ≤ 1 are needed.")
-        lower[known.index(name)], upper[known.index(name)] = low, high
-    return lower, upper
-
-
 def check_number(name: str, value: Any, *, lowest: float, above: bool = False) -> float:
     """Check that a value is a finite number at or above ``lowest`` (``above``: strictly)."""
     is_flag = value is True or value is False  # numbers to Python, not to us
@@ -265,18 +186,6 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
         listed = " or ".join(repr(choice) for choice in choices)
         raise InvalidInputError(f"{name}={value!r}, but {listed} is needed.")
     return str(value)
-
-
-def check_size(name: str, value: Any, total: float) -> float:
-    """Check a cluster size: a whole number of rows, or a share between 0 and 1. Return it as a share of all weight."""
-    if _is_whole(value) and value >= 1:
-        return float(value) / total
-    share = check_number(name, value, lowest=0.0)
-    if share > 1 or _is_whole(value):
-        raise InvalidInputError(
-            f"{name}={value!r}, but a whole number of rows ≥ 1, or a share of all rows between 0.0 and 1.0, is needed."
-        )
-    return share
 
 
 def check_same_length(name: str, values: AnyArray, n_samples: int) -> None:

@@ -7,7 +7,6 @@ import math
 import mmap
 import os
 import sys
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -57,13 +56,6 @@ def _read(path: str) -> bytes:
         return os.read(file, _BEGINNING)
     finally:
         os.close(file)
-
-
-def give_back() -> None:
-    """Return freed memory to the system, where the C library (glibc) keeps it: as much as several arrays of a fit."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 def on_lines(shape: int | tuple[int, ...], dtype: type[np.generic], *, is_clear: bool = True) -> NDArray[Any]:

@@ -260,8 +260,6 @@ class FairClusterer(ClusterMixin, Savable, ComparedToPlain):  # type: ignore[mis
         self.lower_bound_ = found.lower_bound
         self.assignment_gap_ = 1.0 - found.lower_bound / found.cost if found.cost > 0 else found.lower_bound
         self._store_multipliers(request, goal, sizes)
-        if problem.points.rows.is_weighted and request.has_sizes:
-            self._tell_weighted_sizes(request, sizes)
         n_empty = int((sizes <= 0).sum())
         if n_empty:
             warnings.warn(
@@ -310,9 +308,6 @@ class FairClusterer(ClusterMixin, Savable, ComparedToPlain):  # type: ignore[mis
             weights = np.tile(np.array(penalties), (len(sizes), 1))
         self.cluster_weights_ = weights[:, 0] if n_attributes == 1 else weights
         self.fairness_weight_ = float(goal.weight) if goal is not None and hasattr(goal, "weight") else float("nan")
-
-    def _tell_weighted_sizes(self, request: Request, sizes: FloatArray) -> None:
-        """Nothing to tell where sizes are within a weight of their bounds; the goal says the rest."""
 
     def _store_centers(self, problem: Problem, found: Fit) -> None:
         raise NotImplementedError

@@ -110,14 +110,6 @@ class BlockData:
             np.add.at(masses, place, part.masses[: len(place)])
         return masses
 
-    @cached_property
-    def profile_counts(self) -> FloatArray:
-        """Rows of each profile."""
-        counts = np.zeros(len(self.cells))
-        for part, place in zip(self.parts, self.places, strict=True):
-            np.add.at(counts, place, part.counts[: len(place)])
-        return counts
-
     @property
     def is_weighted(self) -> bool:
         """Whether there are sample weights."""
