@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCES = sorted((Path(__file__).parents[1] / "src").rglob("*.py"))
 
 # The most that there may be. A commit that needs more raises a number here and says why; one that deletes lowers it.
-BUDGET = {"files": 202, "lines": 34_480, "classes": 261, "named numbers": 290}
+BUDGET = {"files": 202, "lines": 34_351, "classes": 262, "named numbers": 289}
 
 
 def is_named_number(statement):

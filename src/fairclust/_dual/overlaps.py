@@ -6,43 +6,34 @@ that these terms ask for, so its θ stays 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import FloatArray, IntArray
 from .shares import Balance, barrier
-from .terms import ROUNDING, SMALLEST_SHARE, SMALLEST_TARGET, TINY, Rows, Support, Term, block_rows, no_rows, rows_of
+from .terms import (
+    ROUNDING,
+    SMALLEST_SHARE,
+    SMALLEST_TARGET,
+    TINY,
+    Divergence,
+    Rows,
+    Support,
+    block_rows,
+    no_rows,
+    rows_of,
+)
 
 _MAX_HALVINGS = 80  # of a bracket of logarithms: the last bits of a number
 
 
 @dataclass(frozen=True, eq=False)
-class OverlapKL(Term):
-    """Σ_j μ_j log(μ_j/p_j) − μ_j + p_j <= ``limit`` in every cluster, and ``weight`` times it as a cost.
+class OverlapKL(Divergence):
+    """Σ_j μ_j log(μ_j/p_j) − μ_j + p_j, where p_j is the share of everyone who is in group j, at most 1."""
 
-    p_j is the share of a cluster's people who are in group j, at most 1. Rounds are those of :class:`~.terms.KL`.
-
-    Parameters
-    ----------
-    target : ndarray of shape (n_groups,) or (n_clusters, n_groups)
-    limit, weight : float
-    rate, credit : ndarray of shape (n_clusters,), or float
-        Parameters of the round.
-    """
-
-    target: FloatArray
-    limit: float = np.inf
-    weight: float = 0.0
-    rate: FloatArray | float = 0.0
-    credit: FloatArray | float = 0.0
     overlapping: bool = True
-
-    @property
-    def is_soft(self) -> bool:
-        """Whether it has a weight."""
-        return self.weight > 0
 
     def share_support(self, theta: FloatArray, temperature: float) -> Support:
         """p_j = κ·μ_j / (κ − θ_j), at most 1; κ is the rate or the temperature, or on the boundary its multiplier."""
@@ -79,29 +70,12 @@ class OverlapKL(Term):
             low, high = np.where(inside, low, middle), np.where(inside, middle, high)
         return np.where(is_enough, np.maximum(softness, TINY**0.25), np.exp(high))
 
-    def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
-        """Weight · error."""
-        return self.weight * self._error(masses, clusters)
-
     def slope(self, masses: FloatArray) -> FloatArray:
         """By the groups weight · (1/n − target/m), by everyone what that leaves of a function of shares."""
         size = np.maximum(masses[:, -1:], TINY**0.25)
         groups = np.maximum(masses[:, :-1], SMALLEST_SHARE * size)
         everyone = (self.target - groups / size).sum(axis=1, keepdims=True) / size
         return self.weight * np.hstack([1.0 / size - self.target / groups, everyone])
-
-    def correction(self, masses: FloatArray, theta: FloatArray) -> float:
-        """Σ_k weight·error − rate·n·(error − credit), with the error of the shares that prices ask for."""
-        if self.weight == 0:
-            return 0.0
-        error = self._error_at(theta)
-        return float((self.weight * error - self.rate * masses[:, -1] * (error - self.credit)).sum())
-
-    def violation(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
-        """N · (error − limit) where that is positive."""
-        if not np.isfinite(self.limit):
-            return np.zeros(len(masses))
-        return masses[:, -1] * np.maximum(self._error(masses, clusters) - self.limit * (1.0 + ROUNDING), 0.0)
 
     def rows(self, masses: FloatArray, clusters: IntArray | None = None) -> Rows:
         """n·(error − limit) is homogeneous and convex in the masses and the size, so its gradient is a valid row."""
@@ -115,23 +89,18 @@ class OverlapKL(Term):
         gradient = np.column_stack([by_group, by_size])
         return Rows(block_rows(gradient), np.full(len(m), -np.inf), np.zeros(len(m)))
 
-    def updated(self, masses: FloatArray, theta: FloatArray) -> OverlapKL:
-        """Rate by the sizes; credit by the shares that prices ask for."""
-        if self.weight == 0:
-            return self
-        rate = self.weight / np.maximum(masses[:, -1], 1.0)
-        return replace(self, rate=rate, credit=replace(self, rate=rate)._error_at(theta))
-
     def centered(self, theta: FloatArray) -> FloatArray:
         """Nothing drifts but the price of everyone, which stays 0."""
         return theta * (np.arange(theta.shape[1]) < theta.shape[1] - 1)
 
-    def _error_at(self, theta: FloatArray) -> FloatArray:
-        return generalised_divergence(self.target, self.share_support(theta, 0.0).argmax[:, :-1])
-
-    def _error(self, masses: FloatArray, clusters: IntArray | None) -> FloatArray:
+    def error(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """The generalised divergence of each row."""
         shares = masses[:, :-1] / np.maximum(masses[:, -1:], SMALLEST_SHARE)
         return generalised_divergence(rows_of(self.target, clusters, len(masses)), shares)
+
+    def error_asked(self, theta: FloatArray) -> FloatArray:
+        """The same of the maximisers."""
+        return generalised_divergence(self.target, self.share_support(theta, 0.0).argmax[:, :-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -143,12 +143,12 @@ class Term(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class KL(Term):
-    """KL(target ‖ shares) <= ``limit`` in every cluster, and ``weight`` times it as a cost.
+class Divergence(Term):
+    """A divergence of the target from the shares: at most ``limit`` in every cluster, ``weight`` times it as a cost.
 
-    With n the size and g(m) = n·KL(target ‖ m/n), convex and homogeneous of degree 1, the limit is g − limit·n <= 0, a
+    With n the size and g(m) = n·divergence(m/n), convex and homogeneous of degree 1, the limit is g − limit·n <= 0, a
     cone, and the cost is weight·g/n, a ratio. A sum of ratios is minimised in rounds (Dinkelbach; Jong 2012) of
-    rate·(g − credit·n), which is convex, with rate = weight/n and credit = KL of the round before.
+    rate·(g − credit·n), which is convex, with rate = weight/n and credit = the divergence of the round before.
 
     Parameters
     ----------
@@ -164,10 +164,51 @@ class KL(Term):
     rate: FloatArray | float = 0.0
     credit: FloatArray | float = 0.0
 
+    @abstractmethod
+    def error(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """The divergence of each row of masses."""
+
+    @abstractmethod
+    def error_asked(self, theta: FloatArray) -> FloatArray:
+        """The divergence of the shares that prices ask for."""
+
     @property
     def is_soft(self) -> bool:
         """Whether it has a weight."""
         return self.weight > 0
+
+    def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """Weight · divergence."""
+        return self.weight * self.error(masses, clusters)
+
+    def correction(self, masses: FloatArray, theta: FloatArray) -> float:
+        """Σ_k weight·error − rate·n·(error − credit), with the error of the shares that prices ask for.
+
+        That of the masses would be multiplied by their residual: at large weights by anything.
+        """
+        if self.weight == 0:
+            return 0.0
+        error = self.error_asked(theta)
+        return float((self.weight * error - self.rate * self.size(masses) * (error - self.credit)).sum())
+
+    def violation(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """N · (error − limit) where that is positive."""
+        if not np.isfinite(self.limit):
+            return np.zeros(len(masses))
+        excess = np.maximum(self.error(masses, clusters) - self.limit * (1.0 + ROUNDING), 0.0)
+        return self.size(masses) * excess
+
+    def updated(self, masses: FloatArray, theta: FloatArray) -> Self:
+        """Rate by the sizes; credit by the shares that prices ask for: masses may lack a group."""
+        if self.weight == 0:
+            return self
+        rate = self.weight / np.maximum(self.size(masses), 1.0)
+        return replace(self, rate=rate, credit=replace(self, rate=rate).error_asked(theta))
+
+
+@dataclass(frozen=True, eq=False)
+class KL(Divergence):
+    """KL(target ‖ shares), for groups that do not overlap."""
 
     def share_support(self, theta: FloatArray, temperature: float) -> Support:
         """Max ⟨θ, q⟩ − κ·KL(target ‖ q) over compositions: q_j = κ·target_j / (ν − θ_j), one root in ν.
@@ -183,31 +224,10 @@ class KL(Term):
         )
         return Support(value + np.asarray(self.rate) * self.credit, argmax, jacobian)
 
-    def value(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
-        """Weight · KL."""
-        return self.weight * self._kl(masses, clusters)
-
     def slope(self, masses: FloatArray) -> FloatArray:
         """Weight · (1/n − target/m)."""
         size = np.maximum(masses.sum(axis=1, keepdims=True), TINY**0.25)
         return self.weight * (1.0 / size - self.target / np.maximum(masses, SMALLEST_SHARE * size))
-
-    def correction(self, masses: FloatArray, theta: FloatArray) -> float:
-        """Σ_k weight·KL − rate·n·(KL − credit), with KL of the shares that prices ask for.
-
-        KL of the masses would be multiplied by their residual: at large weights by anything.
-        """
-        if self.weight == 0:
-            return 0.0
-        kl = self._kl_at(theta)
-        return float((self.weight * kl - self.rate * masses.sum(axis=1) * (kl - self.credit)).sum())
-
-    def violation(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
-        """N · (KL − limit) where that is positive."""
-        if not np.isfinite(self.limit):
-            return np.zeros(len(masses))
-        excess = np.maximum(self._kl(masses, clusters) - self.limit * (1.0 + ROUNDING), 0.0)
-        return masses.sum(axis=1) * excess
 
     def rows(self, masses: FloatArray, clusters: IntArray | None = None) -> Rows:
         """n·(KL − limit) is homogeneous and convex, so ⟨its gradient, counts⟩ <= 0 is valid."""
@@ -219,19 +239,14 @@ class KL(Term):
         gradient = divergence(target, m / size)[:, None] - self.limit + 1.0 - target * size / m
         return Rows(block_rows(gradient), np.full(len(m), -np.inf), np.zeros(len(m)))
 
-    def updated(self, masses: FloatArray, theta: FloatArray) -> KL:
-        """Rate by the sizes; credit by the shares that prices ask for: masses may lack a group."""
-        if self.weight == 0:
-            return self
-        rate = self.weight / np.maximum(masses.sum(axis=1), 1.0)
-        return replace(self, rate=rate, credit=replace(self, rate=rate)._kl_at(theta))
-
-    def _kl_at(self, theta: FloatArray) -> FloatArray:
-        return divergence(self.target, self.share_support(theta, 0.0).argmax)
-
-    def _kl(self, masses: FloatArray, clusters: IntArray | None) -> FloatArray:
+    def error(self, masses: FloatArray, clusters: IntArray | None = None) -> FloatArray:
+        """KL of each row."""
         shares = masses / np.maximum(masses.sum(axis=1, keepdims=True), SMALLEST_SHARE)
         return divergence(rows_of(self.target, clusters, len(masses)), shares)
+
+    def error_asked(self, theta: FloatArray) -> FloatArray:
+        """KL of the maximisers."""
+        return divergence(self.target, self.share_support(theta, 0.0).argmax)
 
 
 def divergence(target: FloatArray, shares: FloatArray) -> FloatArray:

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from .._dual.algorithm1 import algorithm1
-from .._dual.overlaps import OverlapKL
 from .._dual.subproblem import Subproblem
-from .._dual.terms import KL
+from .._dual.terms import Divergence
 from .._rounding.whole import whole_labels
 from .._typing import FloatArray
 from .fit import Fit
@@ -94,7 +93,7 @@ def _cross_entropy(subproblem: Subproblem, n_clusters: int) -> float:
     """What fair clusters cost in the paper's energy, Eq. (3), which has the cross-entropy in place of KL."""
     total = 0.0
     for term in subproblem.terms:
-        if not isinstance(term, KL | OverlapKL):
+        if not isinstance(term, Divergence):
             continue
         target = np.broadcast_to(term.target, (n_clusters, np.shape(term.target)[-1]))
         logs = np.log(np.where(target > 0, target, 1.0))
